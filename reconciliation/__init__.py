@@ -1,0 +1,1 @@
+"""Operations and their recovery: contracts, adapters, ledger, evidence, holds, decisions."""

@@ -1,0 +1,78 @@
+"""Who may see and do what. Objects for a user come from here only; only here is guardian asked.
+
+Rights are held per object, on tenants, providers and review queues. What somebody may not see does
+not exist for them: 404, and it is in no list, count or search.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import Http404
+from guardian.shortcuts import get_objects_for_user
+
+from reconciliation.core.states import HoldState
+from reconciliation.models import Hold, Operation, ReviewQueue
+from workflows.access import visible_runs, visible_tenants
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+def visible_queues(user: User) -> QuerySet[ReviewQueue]:
+    queues: QuerySet[ReviewQueue] = get_objects_for_user(
+        user, "reconciliation.view_reviewqueue", klass=ReviewQueue
+    )
+    return queues
+
+
+def visible_holds(user: User) -> QuerySet[Hold]:
+    """Holds in the queues that a person may see, of the tenants that they may see.
+
+    A hold that no queue takes is shown to administrators alone, who can set a queue up.
+    """
+    within = Q(queue__in=visible_queues(user))
+    if user.is_superuser:
+        within |= Q(queue=None)
+    return Hold.objects.filter(within, run__tenant__in=visible_tenants(user))
+
+
+def visible_operations(user: User) -> QuerySet[Operation]:
+    return Operation.objects.filter(run__in=visible_runs(user))
+
+
+def operation_for(user: User, operation: UUID) -> Operation:
+    """Raises `Http404` when there is none that this person may see."""
+    found = (
+        visible_operations(user)
+        .select_related(
+            "run__tenant",
+            "provider__contract_version",
+            "provider__default_queue",
+            "contract_version",
+        )
+        .filter(pk=operation)
+        .first()
+    )
+    if found is None:
+        raise Http404
+    return found
+
+
+def may_decide(user: User, hold: Hold) -> bool:
+    if hold.queue is None:
+        return user.is_superuser
+    return bool(user.has_perm("reconciliation.decide", hold.queue))
+
+
+def ensure_may_decide(user: User, hold: Hold) -> None:
+    """Raises `PermissionDenied`: this person may not decide this hold."""
+    if not may_decide(user, hold):
+        raise PermissionDenied("You may look at this case, and its queue's owners decide it.")
+
+
+def open_holds(user: User) -> QuerySet[Hold]:
+    return visible_holds(user).filter(state=HoldState.OPEN)

@@ -1,0 +1,121 @@
+"""What an adapter is: it prepares a request, transmits it once, looks up, and verifies.
+
+One call of `transmit` is one request on the wire: no retry, no redirect, no hidden timeout. It
+reports how far it came and what was answered; what that proves is the core's to say.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+from uuid import UUID
+
+from reconciliation.core.classify import Report
+from reconciliation.core.contracts import Contract
+from reconciliation.core.matching import Found
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where and as whom a provider is spoken to: pinned when the key is minted."""
+
+    base_url: str
+    account: str
+    region: str
+    credential: str = field(repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def scope(self) -> dict[str, str]:
+        """The tuple in which an idempotency key counts."""
+        return {"account": self.account, "region": self.region, "endpoint": self.base_url}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The exact request, without credentials. Stored sealed, and sent again as it is."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    def to_bytes(self) -> bytes:
+        fields = asdict(self) | {"body": base64.b64encode(self.body).decode()}
+        return json.dumps(fields).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        fields = json.loads(data)
+        return cls(**(fields | {"body": base64.b64decode(fields["body"])}))
+
+
+@dataclass(frozen=True)
+class Transmitted:
+    """What came of one transmission.
+
+    Attributes:
+        record: what an answer of success shows of the resource.
+        detail: a short text for people, free of secrets and payload.
+    """
+
+    report: Report
+    record: Found | None = None
+    request_id: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """The provider could not be asked."""
+
+    detail: str
+    retry_after_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Verified:
+    """Whether the result is as it should be, and how it is."""
+
+    met: bool
+    detail: str
+
+
+class Adapter(ABC):
+    """Speaks to one provider, for the duration of one call."""
+
+    def __init__(self, connection: Connection, contract: Contract) -> None:
+        self.connection = connection
+        self.contract = contract
+
+    @abstractmethod
+    def check(self) -> list[str]:
+        """Return what is wrong with the provider's settings, in words; empty when nothing is."""
+
+    @abstractmethod
+    def prepare(
+        self, action: str, parameters: Mapping[str, Any], operation: UUID, key: str
+    ) -> Prepared:
+        """Return the request, byte for byte.
+
+        Raises:
+            InvalidProvider: this provider has no such action.
+        """
+
+    @abstractmethod
+    def transmit(
+        self, prepared: Prepared, action: str, operation: UUID, transmission: UUID, seconds: float
+    ) -> Transmitted:
+        """Send `prepared` once; nothing of it leaves later than `seconds` from now."""
+
+    @abstractmethod
+    def look_up(self, action: str, operation: UUID, seconds: float) -> list[Found] | Unavailable:
+        """Return the provider's records of `operation`; only called where the contract has it."""
+
+    @abstractmethod
+    def verify(self, action: str, resource: str, seconds: float) -> Verified | Unavailable:
+        """Say whether `resource` is as it should be; only called where the contract has it."""

@@ -1,0 +1,33 @@
+"""Brings `write` steps, holds and the sweep's second duty to the execution record, when ready."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+
+class ReconciliationConfig(AppConfig):
+    name = "reconciliation"
+    verbose_name = "Reconciliation"
+
+    def ready(self) -> None:
+        from reconciliation.services.holds import open_run_hold
+        from reconciliation.services.reconcile import hint_due_operations
+        from reconciliation.services.write_step import execute_write
+        from workflows.services.kinds import register_kind
+        from workflows.services.run_holds import register_hold_opener
+        from workflows.services.sweep import register_duty
+
+        register_kind("write", execute_write)
+        register_hold_opener(open_run_hold)
+        register_duty(hint_due_operations)
+        post_migrate.connect(load_contracts, sender=self)
+
+
+def load_contracts(**_: Any) -> None:
+    """Make every shipped contract version known, after each migration."""
+    from reconciliation.services.contracts import load_shipped
+
+    load_shipped()

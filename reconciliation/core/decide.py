@@ -1,0 +1,341 @@
+"""The heart of the product: from the facts and the time to the one next move (architecture §8).
+
+Pure and total: every state of knowledge has exactly one move, and an operation is always settled,
+held for a person, or due for a next move at a known time. The order of the questions is the order
+of their weight:
+
+1. Is it settled already?  2. Does what is known contradict itself?  3. Is the effect proven?
+4. Is everything that was sent proven to have had no effect?  5. If not, can it be looked up?
+6. If that does not settle it, does a replay still protect, now and until its answer could come?
+7. Else a person decides.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from reconciliation.core.contracts import Meaning, Retry
+from reconciliation.core.facts import (
+    Advance,
+    Dispatch,
+    Facts,
+    GiveUp,
+    Hold,
+    HoldReason,
+    Known,
+    LookUp,
+    Move,
+    Reject,
+    Send,
+    Sent,
+    Verify,
+    Wait,
+    WaitReason,
+)
+from reconciliation.core.states import EvidenceKind, OperationState, Purpose, TransmissionState
+
+LOOKED = (EvidenceKind.LOOKUP, EvidenceKind.ABSENCE, EvidenceKind.UNAVAILABLE)
+
+
+def decide(facts: Facts, now: datetime) -> Move:
+    """Return the one next move for an operation at `now`, the database's time."""
+    completion = completed_by(facts)
+    match facts.state:
+        case OperationState.REJECTED:
+            return Reject()
+        case OperationState.ABANDONED:
+            return GiveUp()
+        case OperationState.VERIFIED if completion is not None:
+            return Advance(completion.resource or "")
+    if conflicting(facts):
+        return Hold(HoldReason.CONFLICT)
+    if completion is not None:
+        return after_completion(facts, completion, now)
+    unresolved = unresolved_sends(facts, now)
+    if not unresolved:
+        return with_nothing_unresolved(facts, now)
+    return with_unknown_outcome(facts, unresolved, now)
+
+
+# --- what is known ----------------------------------------------------------------------------
+
+
+def last_statement(facts: Facts) -> Known | None:
+    """The latest that a person stated about the outcome; it outweighs what was known before it."""
+    stated = [known for known in facts.known if known.kind is EvidenceKind.OPERATOR]
+    return stated[-1] if stated else None
+
+
+def conflicting(facts: Facts) -> bool:
+    stated = last_statement(facts)
+    return any(
+        known.kind is EvidenceKind.CONFLICT
+        and (stated is None or known.observed_at > stated.observed_at)
+        for known in facts.known
+    )
+
+
+def completed_by(facts: Facts) -> Known | None:
+    """The evidence that proves the effect, the latest first."""
+    proofs = [known for known in facts.known if known.completes]
+    return proofs[-1] if proofs else None
+
+
+def unresolved_sends(facts: Facts, now: datetime) -> list[Sent]:
+    """The transmissions that may have had an effect, as far as anything proves.
+
+    A rejection speaks for its own transmission, and for earlier ones only where the contract says
+    so. Absence resolves what was sent only where the contract makes it proof, and only when it
+    was seen after the contract's bound.
+    """
+    spoken_for = max((sent.number for sent in facts.sent if sent.resolves_earlier), default=0)
+    return [
+        sent
+        for sent in facts.sent
+        if sent.may_have_effect
+        and sent.number >= spoken_for
+        and not proven_absent(facts, sent)
+        and not denied(facts, sent, now)
+    ]
+
+
+def proven_absent(facts: Facts, sent: Sent) -> bool:
+    rule = facts.contract.look_up
+    if rule is None or rule.absence_proof_after_seconds is None or not facts.look_up_trusted:
+        return False
+    bound = sent.in_flight_until + timedelta(seconds=rule.absence_proof_after_seconds)
+    return any(
+        known.kind is EvidenceKind.ABSENCE and known.observed_at >= bound for known in facts.known
+    )
+
+
+def denied(facts: Facts, sent: Sent, now: datetime) -> bool:
+    """Whether a person's word that it was not done counts for `sent`.
+
+    It never counts alone: the contract's key must guard a repeat now, or the provider itself must
+    have shown, after the send could no longer be on its way, that it has no record.
+    """
+    stated = last_statement(facts)
+    if stated is None or not stated.denies or stated.observed_at < sent.in_flight_until:
+        return False
+    return protects(facts, now) or seen_absent(facts, sent)
+
+
+def seen_absent(facts: Facts, sent: Sent) -> bool:
+    rule = facts.contract.look_up
+    if rule is None:
+        return False
+    visible = sent.in_flight_until + timedelta(seconds=rule.visibility_lag_seconds)
+    return any(
+        known.kind is EvidenceKind.ABSENCE and known.observed_at >= visible for known in facts.known
+    )
+
+
+# --- the effect is proven ---------------------------------------------------------------------
+
+
+def after_completion(facts: Facts, proof: Known, now: datetime) -> Move:
+    resource = proof.resource or ""
+    if not facts.contract.verifies:
+        return Advance(resource)
+    checks = [known for known in facts.known if known.postcondition is not None]
+    if checks:
+        met = checks[-1].postcondition
+        return Advance(resource) if met else Hold(HoldReason.POSTCONDITION_FAILED)
+    return verify_next(facts, proof, now)
+
+
+def verify_next(facts: Facts, proof: Known, now: datetime) -> Move:
+    missed = [
+        known
+        for known in facts.known
+        if known.kind is EvidenceKind.UNAVAILABLE and known.observed_at >= proof.observed_at
+    ]
+    if len(missed) >= facts.contract.budget.look_ups:
+        return Hold(HoldReason.NOT_VERIFIABLE)
+    due = next_question(facts, missed)
+    if due is None or due <= now:
+        return Verify(proof.resource or "")
+    return Wait(due, WaitReason.VERIFY_LATER)
+
+
+# --- nothing unresolved was sent --------------------------------------------------------------
+
+
+def with_nothing_unresolved(facts: Facts, now: datetime) -> Move:
+    last = facts.sent[-1] if facts.sent else None
+    if last is not None and refused_for_good(last) and not resent(facts, last):
+        return Reject()
+    return send(facts, now, Purpose.REPLAY if replays(facts) else Purpose.FIRST)
+
+
+def refused_for_good(sent: Sent) -> bool:
+    return sent.state is TransmissionState.REJECTED and sent.retry is Retry.NEVER
+
+
+def replays(facts: Facts) -> bool:
+    return any(sent.state is not TransmissionState.NOT_SENT for sent in facts.sent)
+
+
+def send(facts: Facts, now: datetime, purpose: Purpose) -> Move:
+    """Send it, if nothing that guards a write stands against it now (promises P5, P11, P13)."""
+    if facts.missing:
+        return Hold(HoldReason.NOT_READY)
+    if facts.dispatch is not Dispatch.ON:
+        return Wait(None, WaitReason.DISPATCH)
+    if not facts.authorised:
+        return Hold(HoldReason.AUTHORISATION_LAPSED)
+    if not facts.precondition_holds:
+        return Hold(HoldReason.PRECONDITION_GONE)
+    spent = spent_budget(facts, now)
+    if spent is not None:
+        return Hold(spent)
+    due = next_send(facts)
+    return Send(purpose) if due is None or due <= now else Wait(due, WaitReason.PAUSE)
+
+
+def resent(facts: Facts, last: Sent) -> bool:
+    """Whether a person has let it be sent again after `last`."""
+    return facts.send_again is not None and facts.send_again >= last.started_at
+
+
+def spent_budget(facts: Facts, now: datetime) -> HoldReason | None:
+    """Sends that never left count apart: they cost nothing and prove that nothing happened."""
+    if facts.sent and resent(facts, facts.sent[-1]):
+        return None
+    budget = facts.contract.budget
+    left = [sent for sent in facts.sent if sent.state is not TransmissionState.NOT_SENT]
+    if len(facts.sent) - len(left) >= budget.not_sent:
+        return HoldReason.UNREACHABLE if not left else HoldReason.BUDGET_SPENT
+    if len(left) < budget.transmissions:
+        return None
+    refused = not unresolved_sends(facts, now)
+    return HoldReason.REFUSED_TOO_OFTEN if refused else HoldReason.BUDGET_SPENT
+
+
+def next_send(facts: Facts) -> datetime | None:
+    if not facts.sent or resent(facts, facts.sent[-1]):
+        return None
+    last = facts.sent[-1]
+    due = last.started_at + facts.contract.budget.pause(len(facts.sent))
+    return max(due, last.retry_after_at) if last.retry_after_at else due
+
+
+# --- the outcome is unknown -------------------------------------------------------------------
+
+
+def with_unknown_outcome(facts: Facts, unresolved: list[Sent], now: datetime) -> Move:
+    if any(sent.meaning is Meaning.KEY_MISMATCH for sent in facts.sent):
+        return Hold(HoldReason.KEY_MISMATCH)
+    if can_look_up(facts):
+        return look_up(facts, unresolved, now)
+    return replay(facts, unresolved, now)
+
+
+def can_look_up(facts: Facts) -> bool:
+    return facts.contract.look_up is not None and facts.look_up_trusted
+
+
+def look_up(facts: Facts, unresolved: list[Sent], now: datetime) -> Move:
+    """Ask before repeating; where asking does not settle it, a protected replay may."""
+    asked = looked_since(facts, unresolved[-1])
+    absent = [known for known in asked if known.kind is EvidenceKind.ABSENCE]
+    due = next_look_up(facts, unresolved, asked)
+    repeat = replay(facts, unresolved, now)
+    protected = not isinstance(repeat, Hold)
+    if protected and (absent or closes_before(facts, due)):
+        return repeat
+    if len(asked) < facts.contract.budget.look_ups:
+        return LookUp() if due <= now else Wait(due, WaitReason.LOOK_UP_LATER)
+    if protected:
+        return repeat
+    return Hold(why_look_ups_end(facts, asked, repeat))
+
+
+def looked_since(facts: Facts, sent: Sent) -> list[Known]:
+    return [
+        known
+        for known in facts.known
+        if known.kind in LOOKED and known.observed_at >= sent.started_at
+    ]
+
+
+def next_look_up(facts: Facts, unresolved: list[Sent], asked: list[Known]) -> datetime:
+    """Not before a record can be visible, then paced; and where absence can prove, at its bound."""
+    rule = facts.contract.look_up
+    assert rule is not None
+    visible = unresolved[-1].started_at + timedelta(seconds=rule.visibility_lag_seconds)
+    paced = next_question(facts, asked)
+    due = max(visible, paced) if paced else visible
+    if rule.absence_proof_after_seconds is not None and asked:
+        # One look at the bound settles it: those that would come before are spared.
+        bound = unresolved[-1].in_flight_until + timedelta(seconds=rule.absence_proof_after_seconds)
+        last_question = len(asked) == facts.contract.budget.look_ups - 1
+        return max(due, bound) if last_question else due
+    return due
+
+
+def next_question(facts: Facts, asked: list[Known]) -> datetime | None:
+    if not asked:
+        return None
+    last = asked[-1]
+    due = last.observed_at + facts.contract.budget.pause(len(asked))
+    return max(due, last.retry_after_at) if last.retry_after_at else due
+
+
+def closes_before(facts: Facts, due: datetime) -> bool:
+    """Whether the protection would be over by the time the provider can be asked."""
+    limit = facts.replay_not_after
+    return limit is not None and due + facts.contract.timeout > limit
+
+
+def why_look_ups_end(facts: Facts, asked: list[Known], repeat: Move) -> HoldReason:
+    if all(known.kind is EvidenceKind.UNAVAILABLE for known in asked):
+        return HoldReason.LOOK_UP_UNAVAILABLE
+    if facts.contract.replay and isinstance(repeat, Hold):
+        return repeat.reason
+    return HoldReason.ABSENCE_NOT_PROOF
+
+
+def replay(facts: Facts, unresolved: list[Sent], now: datetime) -> Move:
+    """Send the same bytes under the same key, where that can have one effect at most."""
+    barred = why_no_replay(facts, now)
+    if barred is not None:
+        return Hold(barred)
+    in_flight = max(sent.in_flight_until for sent in unresolved)
+    rule = facts.contract.replay
+    assert rule is not None
+    if in_flight > now and not rule.overlaps:
+        return Wait(in_flight, WaitReason.IN_FLIGHT)
+    return within_window(facts, send(facts, now, Purpose.REPLAY))
+
+
+def within_window(facts: Facts, move: Move) -> Move:
+    """A replay that would come too late goes to a person; one without a time is seen to in time."""
+    if not isinstance(move, Wait) or facts.replay_not_after is None:
+        return move
+    closes = facts.replay_not_after - facts.contract.timeout
+    if move.until is None:
+        return Wait(closes, move.reason)
+    return move if move.until <= closes else Hold(HoldReason.WINDOW_OVER)
+
+
+def why_no_replay(facts: Facts, now: datetime) -> HoldReason | None:
+    if facts.contract.replay is None or facts.contract.key is None:
+        return HoldReason.UNGUARDED
+    if facts.contradicted:
+        return HoldReason.CONTRACT_CONTRADICTED
+    if not facts.replay_trusted:
+        return HoldReason.NOT_PROVEN
+    if not protects(facts, now):
+        return HoldReason.WINDOW_OVER
+    last = facts.sent[-1]
+    if refused_for_good(last) and not resent(facts, last):
+        return HoldReason.REFUSED_LATER
+    return None
+
+
+def protects(facts: Facts, at: datetime) -> bool:
+    """Whether a replay at `at` is inside the window until its answer could come (promise P5)."""
+    limit = facts.replay_not_after
+    return limit is not None and at + facts.contract.timeout <= limit

@@ -1,0 +1,50 @@
+"""The exceptions of operations and their recovery.
+
+RomulusError
+├── UsageError
+│   ├── InvalidContract        names the field and the file or row
+│   ├── InvalidProvider        names the setting
+│   ├── DuplicateEffect        two intents of one step under one effect key
+│   └── InvalidDecision        a decision that lacks what it needs; names the field
+└── Conflict
+    ├── AlreadyDecided         somebody decided first; carries the decision
+    └── NotAllowed             this decision is not safe or not this person's
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workflows.core.errors import Conflict, UsageError
+
+
+class InvalidContract(UsageError):
+    """This provider contract cannot be used."""
+
+
+class InvalidProvider(UsageError):
+    """This provider cannot be used as it is set up."""
+
+
+class DuplicateEffect(UsageError):
+    """This step has already intended another effect under this effect key."""
+
+
+class InvalidDecision(UsageError):
+    """This decision lacks something it needs."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class AlreadyDecided(Conflict):
+    """Somebody decided this first."""
+
+    def __init__(self, message: str, decision: Any = None) -> None:
+        super().__init__(message)
+        self.decision = decision
+
+
+class NotAllowed(Conflict):
+    """This decision is not offered now."""

@@ -1,0 +1,129 @@
+"""Which decisions a person may take on a held operation now, and why not the others.
+
+Nothing here has a rule of its own about safety: a decision is offered when `decide`, given the
+facts as they would be after it, agrees. So the page, the API and the service cannot differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from reconciliation.core.decide import decide
+from reconciliation.core.facts import (
+    HOLD_SENTENCES,
+    Facts,
+    Hold,
+    HoldReason,
+    Known,
+    Send,
+    Wait,
+    WaitReason,
+)
+from reconciliation.core.states import DecisionKind, EvidenceKind, OperationState
+
+
+@dataclass(frozen=True)
+class Option:
+    """One decision, whether it is offered, and if not, why and what would make it possible."""
+
+    kind: DecisionKind
+    allowed: bool
+    why_not: str = ""
+    what_helps: str = ""
+
+
+def options(facts: Facts, now: datetime) -> list[Option]:
+    """Return the decisions on a held operation, the offered ones first."""
+    offers = [applied(facts), send_again(facts, now), abandon(), keep_holding()]
+    return sorted(offers, key=lambda option: not option.allowed)
+
+
+def option(kind: DecisionKind, facts: Facts, now: datetime) -> Option:
+    """Raises `StopIteration` for a kind that is none of a held operation's."""
+    return next(offer for offer in options(facts, now) if offer.kind is kind)
+
+
+def applied(facts: Facts) -> Option:
+    if any(sent.may_have_effect for sent in facts.sent) or effect_seen(facts):
+        return Option(DecisionKind.APPLIED, True)
+    return Option(
+        DecisionKind.APPLIED,
+        False,
+        "Nothing was sent that could have taken effect.",
+        "Nothing: abandon it if it was done in another way.",
+    )
+
+
+def effect_seen(facts: Facts) -> bool:
+    return any(known.completes or known.kind is EvidenceKind.CONFLICT for known in facts.known)
+
+
+def send_again(facts: Facts, now: datetime) -> Option:
+    """Offered when the core would then send it: the same bytes, under the same key."""
+    if any(known.completes for known in facts.known):
+        return Option(
+            DecisionKind.SEND_AGAIN,
+            False,
+            "It has taken effect: a second send could do it twice.",
+            "Nothing: accept it as done, or abandon it.",
+        )
+    move = decide(after_denial(facts, now), now)
+    match move:
+        case Send():
+            return Option(DecisionKind.SEND_AGAIN, True)
+        case Wait(reason=WaitReason.DISPATCH):
+            return Option(
+                DecisionKind.SEND_AGAIN,
+                False,
+                "Dispatch to this provider is not on.",
+                "Somebody turning dispatch on.",
+            )
+        case Wait(reason=WaitReason.IN_FLIGHT):
+            return Option(
+                DecisionKind.SEND_AGAIN,
+                False,
+                "An earlier send may still be on its way.",
+                "Waiting until it cannot be.",
+            )
+        case Hold(reason):
+            return Option(DecisionKind.SEND_AGAIN, False, *why_not_again(facts, reason))
+        case _:
+            return Option(
+                DecisionKind.SEND_AGAIN,
+                False,
+                "The provider has not been asked since the last send.",
+                "Asking the provider again.",
+            )
+
+
+def after_denial(facts: Facts, now: datetime) -> Facts:
+    """The facts as they would be if a person stated now that it was not done."""
+    statement = Known(EvidenceKind.OPERATOR, now, denies=True)
+    state = OperationState.UNKNOWN if facts.sent else OperationState.INTENDED
+    return replace(facts, state=state, known=(*facts.known, statement), send_again=now)
+
+
+def why_not_again(facts: Facts, reason: HoldReason) -> tuple[str, str]:
+    if reason is HoldReason.UNGUARDED and facts.contract.look_up is not None:
+        return (
+            "This provider has no key that guards a second send, and it has not yet shown that it "
+            "has no record of the first.",
+            "Asking the provider again and finding nothing.",
+        )
+    if reason is HoldReason.UNGUARDED:
+        return (
+            "This provider has no key that guards a second send. If the first one arrived, it "
+            "would happen twice.",
+            "Nothing at this provider.",
+        )
+    sentence = HOLD_SENTENCES[reason]
+    return (sentence.known, sentence.settles)
+
+
+def abandon() -> Option:
+    return Option(DecisionKind.ABANDON, True)
+
+
+def keep_holding() -> Option:
+    return Option(DecisionKind.KEEP_HOLDING, True)

@@ -1,0 +1,24 @@
+"""The ledger and what steers it. Append-only where promise P8 says so, by triggers (migrations)."""
+
+from __future__ import annotations
+
+from reconciliation.models.audit import AuditEntry
+from reconciliation.models.decision import Decision
+from reconciliation.models.evidence import Evidence
+from reconciliation.models.hold import Hold
+from reconciliation.models.operation import Operation
+from reconciliation.models.provider import ContractVersion, Provider
+from reconciliation.models.queue import ReviewQueue
+from reconciliation.models.transmission import Transmission
+
+__all__ = [
+    "AuditEntry",
+    "ContractVersion",
+    "Decision",
+    "Evidence",
+    "Hold",
+    "Operation",
+    "Provider",
+    "ReviewQueue",
+    "Transmission",
+]

@@ -1,0 +1,20 @@
+"""What people and settings did, in one chain of hashes that a missing or changed entry breaks."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+
+
+class AuditEntry(models.Model):
+    seq = models.BigIntegerField(primary_key=True)
+    at = models.DateTimeField(db_default=Now())
+    actor = models.CharField(max_length=200)  # "user:3 ada", "worker:…", "system"
+    verb = models.CharField(max_length=60)
+    object = models.CharField(max_length=200)  # "operation:<id>"
+    detail = models.JSONField(default=dict)
+    previous_hash = models.CharField(max_length=64)
+    hash = models.CharField(max_length=64)
+
+    class Meta:
+        indexes = [models.Index(name="audit_object", fields=["object", "seq"])]

@@ -1,0 +1,48 @@
+"""A person's recorded resolution of a hold. Never edited; a later one corrects it (P8)."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from reconciliation.core.states import DecisionKind
+from reconciliation.models.evidence import Evidence
+from reconciliation.models.hold import Hold
+from reconciliation.models.operation import Operation
+from workflows.models.ids import new_id
+
+FORM_CONSTRAINT = "decision_once_per_form"
+
+
+class Decision(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    hold = models.ForeignKey(Hold, on_delete=models.PROTECT, related_name="decisions")
+    operation = models.ForeignKey(
+        Operation, on_delete=models.PROTECT, null=True, related_name="decisions"
+    )
+    kind = models.CharField(max_length=16)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
+    by_name = models.CharField(max_length=200)  # as shown then: outlives a renamed account
+    note = models.TextField()
+    evidence = models.ForeignKey(Evidence, on_delete=models.PROTECT, null=True)
+    resource = models.CharField(max_length=300, blank=True)
+    until = models.DateTimeField(null=True)  # keep holding until
+    hold_version = models.PositiveIntegerField()  # the version that was read
+    token = models.UUIDField()  # of the form: submitting it twice decides once
+    shown = models.JSONField()  # what the person saw: reason, options, evidence
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="decision_kind_known",
+                condition=Q(kind__in=[kind.value for kind in DecisionKind]),
+            ),
+            models.UniqueConstraint(name=FORM_CONSTRAINT, fields=["token"]),
+            # Two reviewers who read the same version: one of them decides.
+            models.UniqueConstraint(
+                name="decision_once_per_hold_version", fields=["hold", "hold_version"]
+            ),
+        ]

@@ -1,0 +1,39 @@
+"""What is known about what the provider did: from whom, when. Added, never changed (P8)."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from reconciliation.core.states import EvidenceKind
+from reconciliation.models.operation import Operation
+from reconciliation.models.transmission import Transmission
+from workflows.models.ids import new_id
+
+
+class Evidence(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="evidence")
+    transmission = models.ForeignKey(Transmission, on_delete=models.PROTECT, null=True)
+    kind = models.CharField(max_length=16)
+    completes = models.BooleanField(default=False)
+    denies = models.BooleanField(default=False)
+    postcondition = models.BooleanField(null=True)
+    resource = models.CharField(max_length=300, blank=True)
+    differences = models.JSONField(default=list)  # [{field, intended, found}, …]
+    observed_at = models.DateTimeField(db_default=Now())
+    retry_after_at = models.DateTimeField(null=True)
+    source = models.CharField(max_length=200)  # "answer to send 1", "look-up", a person
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True)
+    detail_redacted = models.CharField(max_length=1000, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="evidence_kind_known",
+                condition=Q(kind__in=[kind.value for kind in EvidenceKind]),
+            )
+        ]
+        indexes = [models.Index(name="evidence_in_order", fields=["operation", "id"])]

@@ -1,0 +1,80 @@
+"""One intended external effect: one row, one ID and one idempotency key for ever (promise P3)."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from reconciliation.core.states import SETTLED, OperationState
+from reconciliation.models.provider import ContractVersion, Provider
+from reconciliation.querysets import OperationQuerySet
+from workflows.models import Run
+from workflows.models.ids import new_id
+
+EFFECT_CONSTRAINT = "operation_once_per_effect"
+
+
+class Operation(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="operations")
+    step = models.CharField(max_length=63)
+    visit = models.PositiveIntegerField()
+    effect = models.CharField(max_length=100)
+    provider = models.ForeignKey(Provider, on_delete=models.PROTECT, related_name="operations")
+    contract_version = models.ForeignKey(ContractVersion, on_delete=models.PROTECT, null=True)
+    action = models.CharField(max_length=100)
+    target = models.CharField(max_length=300)
+    summary = models.CharField(max_length=300)
+    amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    currency = models.CharField(max_length=3, blank=True)
+    parameters_redacted = models.JSONField()
+    parameters_digest = models.CharField(max_length=100)  # "<key id>:<hmac-sha256>"
+    idempotency_key = models.CharField(max_length=255)
+    # Where the key counts: the provider's account, region, endpoint; a replay goes nowhere else.
+    key_scope = models.JSONField()
+    request_sealed = models.BinaryField()  # the exact bytes, encrypted
+    first_sent_at = models.DateTimeField(null=True)
+    replay_not_after = models.DateTimeField(null=True)
+    state = models.CharField(max_length=24, default=OperationState.INTENDED)
+    resource = models.CharField(max_length=300, blank=True)
+    receipt = models.JSONField(null=True)
+    send_again_at = models.DateTimeField(null=True)
+    # When Romulus looks at it next by itself; null while a worker or a person has it.
+    due_at = models.DateTimeField(null=True)
+    supersedes = models.ForeignKey("self", on_delete=models.PROTECT, null=True)
+    created_at = models.DateTimeField(db_default=Now())
+    settled_at = models.DateTimeField(null=True)
+
+    objects = OperationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="operation_state_known",
+                condition=Q(state__in=[state.value for state in OperationState]),
+            ),
+            models.CheckConstraint(
+                name="operation_settled_iff_settled_at",
+                condition=Q(state__in=SETTLED, settled_at__isnull=False)
+                | (~Q(state__in=SETTLED) & Q(settled_at__isnull=True)),
+            ),
+            models.UniqueConstraint(
+                name=EFFECT_CONSTRAINT, fields=["run", "step", "visit", "effect"]
+            ),
+            models.UniqueConstraint(
+                name="operation_key_once_per_provider", fields=["provider", "idempotency_key"]
+            ),
+        ]
+        indexes = [
+            # The sweep's due reconciliations: unsettled rows only.
+            models.Index(
+                name="operation_due", fields=["due_at"], condition=Q(due_at__isnull=False)
+            ),
+            models.Index(
+                name="operation_unsettled", fields=["state", "id"], condition=~Q(state__in=SETTLED)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.summary

@@ -1,0 +1,41 @@
+"""Where holds of one kind go, and who answers for them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import models
+
+from workflows.models.ids import new_id
+
+
+class ReviewQueue(models.Model):
+    """Takes holds by (tenant, provider, action), most specific first; an empty field takes any."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    slug = models.SlugField(unique=True)
+    name = models.CharField(max_length=200)
+    tenant = models.ForeignKey(
+        "workflows.Tenant", on_delete=models.PROTECT, null=True, blank=True, related_name="queues"
+    )
+    provider = models.ForeignKey(
+        "reconciliation.Provider",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="queues",
+    )
+    action = models.CharField(max_length=100, blank=True)
+    owners = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="queues")
+    due_after = models.DurationField(default=timedelta(hours=4))
+
+    class Meta:
+        permissions = [
+            ("decide", "Can decide holds"),
+            ("assign", "Can assign holds"),
+            ("second", "Can confirm the decisions of others"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

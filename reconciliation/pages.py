@@ -1,0 +1,367 @@
+"""What the review pages show: filled by selectors, read by `templates/reconciliation/`.
+
+Plain data without Django. Texts are plain text; templates escape them. States are the words of
+the state enums; templates turn them into words, tones and icons. Nothing here decides: whether an
+option is offered, and why not, is the core's answer, carried in `DecisionOption`.
+
+Addresses (`urls.py`) and what each answers; one address gives the fragment to htmx and the whole
+page otherwise (told apart by the `HX-Target` header):
+
+- `review` (`?before=`/`?after=`): `review.html` with {"page": ReviewPage, "now"}; target `queue`:
+  `_queue.html`; target `news`: 204 while `?seen=` is the queue's
+  `seen`, else `_news.html` with {"news": "2 new, 1 settled."} as 286, which ends the polling.
+- `operation` (uuid): `operation.html` with {"page": OperationPage, "now"}; target `live`:
+  `_refreshed.html`, or 204 when `?seen=` equals `page.seen`.
+- `operation_decide` (uuid), POST of `kind note resource evidence code version token until`:
+  - recorded: 303 to `operation` + `#record`; to htmx `_decided.html` with the page as it is now.
+  - refused, 422: `operation.html` (htmx: `_decide.html`) with `page.decide` holding what was
+    typed in `draft` and the sentences in `errors`, by field name ("" for the whole form).
+  - somebody decided first, 409: the same templates with `page.overtaken` set; what was typed
+    stays in `draft` when the case can still be decided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import ClassVar, Literal
+from uuid import UUID
+
+from workflows.pages import Fact, Link, Pager
+
+# A window that ends within the hour is said to be closing: time to wake someone and decide.
+CLOSING = timedelta(hours=1)
+
+NOTE_AT_LEAST = 20  # characters: less says nothing to whoever reads the record later
+
+
+# --- parts ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    name: str
+    group: bool = False
+    you: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The time in which the provider protects us from doing the same thing twice.
+
+    Attributes:
+        started_at: when the first transmission began; None when nothing was sent.
+        ends_at: `replay_not_after`; None where the provider keeps no key.
+        now: the database's time at which the page was read.
+    """
+
+    started_at: datetime | None
+    ends_at: datetime | None
+    now: datetime
+
+    @property
+    def state(self) -> Literal["none", "unsent", "ended", "closing", "open"]:
+        if self.ends_at is None:
+            return "none"
+        if self.started_at is None:
+            return "unsent"
+        if self.ends_at <= self.now:
+            return "ended"
+        return "closing" if self.ends_at - self.now < CLOSING else "open"
+
+    @property
+    def left(self) -> timedelta:
+        return max((self.ends_at or self.now) - self.now, timedelta())
+
+    @property
+    def passed_percent(self) -> float:
+        if self.started_at is None or self.ends_at is None:
+            return 0.0
+        whole = (self.ends_at - self.started_at) / timedelta(seconds=1)
+        passed = (self.now - self.started_at) / timedelta(seconds=1)
+        return min(max(100 * passed / whole, 0.0), 100.0) if whole > 0 else 100.0
+
+    @property
+    def left_percent(self) -> float:
+        return 100.0 - self.passed_percent
+
+
+# --- the queue --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One open hold: of an operation, or of a run that only a person can move."""
+
+    url: str
+    id: UUID  # of the operation, or of the run
+    title: str  # the action in words
+    target: str
+    provider: str
+    reason: str  # why it is held
+    next_move: str  # what would settle it
+    owner: Owner | None
+    held_since: datetime
+    due_at: datetime | None
+    amount: str = ""  # with its currency, "EUR 1,240.00"
+    window: Window | None = None
+    is_late: bool = False
+    is_soon: bool = False  # due within the hour
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewPage:
+    """The open holds that the reader may see, the most urgent first."""
+
+    rows: tuple[QueueRow, ...]
+    total: int
+    oldest: datetime | None
+    seen: str  # changes whenever the queue has changed
+    pager: Pager = field(default=Pager())
+    last_decision_at: datetime | None = None
+    last_decision_by: str = ""
+
+    @property
+    def has_amounts(self) -> bool:
+        return any(row.amount for row in self.rows)
+
+
+# --- one operation ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A stretch of a transmission.
+
+    `kind`: `done` known · `sent` the bytes left · `gap` not known · `short` not known, cut off
+    early · `stop` ended here and nothing went on · `none` did not happen.
+    """
+
+    kind: Literal["done", "sent", "gap", "short", "stop", "none"]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One transmission."""
+
+    is_note: ClassVar[bool] = False
+
+    number: int
+    started_at: datetime
+    by: str  # worker and fence
+    connect: Leg
+    sent: Leg
+    waiting: Leg
+    state: str
+    outcome: str  # a few words below the state
+
+
+@dataclass(frozen=True, slots=True)
+class RungNote:
+    """What happened between transmissions: a hand-over, or the hold (`last`)."""
+
+    is_note: ClassVar[bool] = True
+
+    at: datetime
+    kind: str
+    state: str
+    text: str
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceCard:
+    """What one source said. `stale`: too old to decide on."""
+
+    id: UUID
+    kind: str
+    title: str  # what was asked
+    source: str
+    text: str
+    observed_at: datetime
+    can_settle: str  # what this source is able to prove
+    stale: bool = False
+    facts: tuple[Fact, ...] = ()
+    raw: str = ""  # the redacted answer, as it came
+
+
+@dataclass(frozen=True, slots=True)
+class ContractCard:
+    """What the provider documents, in the version that the operation was sent under."""
+
+    version: str
+    window: Window
+    before: str  # what a send does while protection lasts
+    after: str  # what it does after that
+    advice: str  # one sentence, when the window is closing, over or missing
+    facts: tuple[Fact, ...] = ()
+    reviewed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedStep:
+    """A step that waits for this operation; the first is the operation's own."""
+
+    name: str
+    note: str
+    here: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEntry:
+    """A line of the record; `kind` and `state` as in the vocabulary of the console."""
+
+    at: datetime
+    kind: str
+    state: str
+    lead: str
+    text: str
+    by: str
+
+
+# --- the decision -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something the decision needs; the server says whether it is there."""
+
+    text: str
+    met: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionOption:
+    """One of the six decisions. All six are shown; those not allowed say why.
+
+    Attributes:
+        kind: `applied send_again replace undo abandon keep_holding`.
+        button: names the outcome, "Record: it is done".
+        then: what starts when it is recorded, in order.
+        warning: what cannot be called back, or how it can be corrected.
+    """
+
+    kind: str
+    title: str
+    consequence: str
+    allowed: bool
+    button: str = ""
+    why_not: str = ""
+    what_would_help: str = ""
+    needs: tuple[Need, ...] = ()
+    then: tuple[str, ...] = ()
+    warning: str = ""
+    needs_resource: bool = False
+    needs_until: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceChoice:
+    """A record that a decision may rest on; `value` is what the form posts as `evidence`."""
+
+    value: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What was typed, kept as it was."""
+
+    kind: str = ""
+    note: str = ""
+    resource: str = ""
+    evidence: str = ""
+    code: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionForm:
+    """The form of a case that the reader may decide."""
+
+    options: tuple[DecisionOption, ...]
+    code: str  # the last six characters of the operation ID, to be typed
+    version: int  # of the hold as it was read
+    token: str  # posted once: a repeat gets the first answer
+    read_at: datetime
+    evidence: tuple[EvidenceChoice, ...] = ()
+    draft: Draft = field(default=Draft())
+    errors: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def offered(self) -> tuple[DecisionOption, ...]:
+        return tuple(option for option in self.options if option.allowed)
+
+    @property
+    def not_offered(self) -> tuple[DecisionOption, ...]:
+        return tuple(option for option in self.options if not option.allowed)
+
+    @property
+    def note_at_least(self) -> int:
+        return NOTE_AT_LEAST
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A decision on the record."""
+
+    title: str
+    note: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """Somebody decided first: theirs is in force, ours had no effect."""
+
+    theirs: Recorded
+    title: str  # what was chosen
+    note: str  # what was typed
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OperationPage:
+    """One intended effect: what was intended, sent, said; what can be decided; the record."""
+
+    id: UUID
+    title: str
+    lede: str
+    state: str
+    outcome_unknown: bool  # held, and nobody knows whether it took effect
+    provider: str
+    run: Link
+    position: str  # "step 4 of 7"
+    intended: str  # one sentence
+    intended_facts: tuple[Fact, ...]
+    contract: ContractCard
+    seen: str  # changes whenever anything that a decision rests on has changed
+    owner: Owner | None = None
+    held_since: datetime | None = None
+    due_at: datetime | None = None
+    is_late: bool = False
+    request: str = ""  # as prepared, redacted; empty when the reader may not see payloads
+    sent_summary: str = ""
+    sent_note: str = ""  # what all sends had in common: "Every send carried the same key …"
+    ladder: tuple[Rung | RungNote, ...] = ()
+    says: str = ""  # what the evidence comes to, in one sentence
+    evidence: tuple[EvidenceCard, ...] = ()
+    blocks: tuple[BlockedStep, ...] = ()
+    people: tuple[tuple[str, Owner], ...] = ()  # role and who
+    record: tuple[RecordEntry, ...] = ()
+    decide: DecisionForm | None = None  # None: nothing to decide, or not by this reader
+    not_yours: str = ""  # why the reader may not decide an open case
+    decision: Recorded | None = None  # the latest
+    overtaken: Overtaken | None = None
+    is_final: bool = False
+
+    @property
+    def is_held(self) -> bool:
+        return self.held_since is not None
+
+    @property
+    def poll_seconds(self) -> int:
+        return 30

@@ -1,0 +1,95 @@
+"""Opening and closing holds, and which queue they go to."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import structlog
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
+from reconciliation.core.states import HoldState, OperationState
+from reconciliation.models import Hold, Operation, ReviewQueue
+from reconciliation.services.audit import add_entry
+from workflows.models import Run
+from workflows.services.claims import Claim
+from workflows.services.clock import database_now
+
+log = structlog.get_logger(__name__)
+
+# A hold that no queue takes is still due: an administrator sees it first.
+DUE_WITHOUT_QUEUE = timedelta(hours=1)
+
+
+def open_operation_hold(operation: Operation, reason: HoldReason, missing: tuple[str, ...]) -> Hold:
+    """Hold an operation for a person, in the caller's transaction, which also holds its run."""
+    target = (
+        OperationState.POSTCONDITION_FAILED
+        if reason is HoldReason.POSTCONDITION_FAILED
+        else OperationState.HELD
+    )
+    moved = Operation.objects.move(operation, target, due_at=None)
+    assert moved, "the run's lock keeps others away"
+    message = str(HOLD_SENTENCES[reason])
+    if missing:
+        message += " Missing: " + "; ".join(missing) + "."
+    queue = queue_for(operation.run.tenant_id, operation)
+    return open_hold(operation.run_id, operation, queue, reason, message)
+
+
+def open_run_hold(claim: Claim, reason: str, message: str) -> None:
+    """Hold a run's step for a person, in the transaction that moves the run."""
+    open_hold(claim.run, None, queue_for(claim.tenant, None), reason, message)
+
+
+def open_hold(
+    run: UUID, operation: Operation | None, queue: ReviewQueue | None, reason: str, message: str
+) -> Hold:
+    due = database_now() + (queue.due_after if queue else DUE_WITHOUT_QUEUE)
+    hold = Hold.objects.create(
+        run_id=run,
+        operation=operation,
+        queue=queue,
+        reason=reason,
+        message=message[:1000],
+        due_at=due,
+    )
+    subject = f"operation:{operation.pk}" if operation else f"run:{run}"
+    add_entry("system", "held", subject, {"hold": str(hold.pk), "reason": str(reason)})
+    log.info("hold.opened", hold=str(hold.pk), run=str(run), reason=str(reason))
+    return hold
+
+
+def queue_for(tenant: UUID, operation: Operation | None) -> ReviewQueue | None:
+    """The queue that takes it: the most specific by tenant, provider and action."""
+    takes = Q(tenant=None) | Q(tenant=tenant)
+    if operation is None:
+        queues = ReviewQueue.objects.filter(takes, provider=None, action="")
+    else:
+        queues = ReviewQueue.objects.filter(
+            takes,
+            Q(provider=None) | Q(provider_id=operation.provider_id),
+            Q(action="") | Q(action=operation.action),
+        )
+    found = max(queues, key=specificity, default=None)
+    return found or (operation.provider.default_queue if operation else None)
+
+
+def specificity(queue: ReviewQueue) -> tuple[bool, bool, bool]:
+    return (bool(queue.action), queue.provider_id is not None, queue.tenant_id is not None)
+
+
+def close_by_proof(operation: Operation) -> None:
+    """Close the open hold of an operation whose outcome was proven meanwhile."""
+    closed = Hold.objects.filter(operation=operation, state=HoldState.OPEN).update(
+        state=HoldState.CLOSED, closed_at=Now()
+    )
+    if closed:
+        add_entry("system", "hold closed by proof", f"operation:{operation.pk}", {})
+
+
+def run_of(operation: Operation) -> Run:
+    """The operation's run, locked before the operation (lock order)."""
+    return Run.objects.select_for_update().get(pk=operation.run_id)

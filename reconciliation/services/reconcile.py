@@ -1,0 +1,227 @@
+"""Finding out what became of an operation without a worker holding its run: asking and waking.
+
+Asking is reading, so it needs no lease; it goes on while dispatch is off (promise P13). Nothing is
+ever sent here: when a send is the next move, the run is made ready, and the worker that claims it
+sends under its fence.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+
+from reconciliation.adapters.base import Unavailable, Verified
+from reconciliation.core.decide import decide
+from reconciliation.core.facts import Advance, Hold, LookUp, Move, Verify, Wait
+from reconciliation.core.matching import Fit, Found, compare
+from reconciliation.core.states import EvidenceKind, OperationState
+from reconciliation.models import Evidence, Operation
+from reconciliation.services.facts import load_facts
+from reconciliation.services.holds import close_by_proof, open_operation_hold, run_of
+from reconciliation.services.ledger import WITH_PROVIDER
+from reconciliation.services.providers import adapter_of, contract_in_force
+from reconciliation.services.transmit import add_record_evidence, intended_by
+from workflows.core.states import RunState
+from workflows.models import Run
+from workflows.services import hints
+from workflows.services.clock import database_now
+
+log = structlog.get_logger(__name__)
+
+# How long a process that took a due reconciliation has for it before another one may take it.
+TAKEN = timedelta(seconds=60)
+DUE_BATCH = 100
+
+
+def load(operation: UUID) -> Operation:
+    return Operation.objects.select_related("run", *WITH_PROVIDER).get(pk=operation)
+
+
+def hint_due_operations() -> int:
+    """A duty of the sweep: hint at operations that are to be looked at now."""
+    due = Operation.objects.filter(due_at__lte=database_now()).order_by("due_at")
+    found = list(due.values_list("pk", flat=True)[:DUE_BATCH])
+    for operation in found:
+        hints.send("reconciliation.tasks.reconcile", operation)
+    return len(found)
+
+
+def reconcile(operation_id: UUID) -> None:
+    """Look at a due operation: ask what is to be asked now, then wake, hold or rest.
+
+    Does nothing when it is not due, or another process has taken it.
+    """
+    now = database_now()
+    taken = Operation.objects.filter(pk=operation_id, due_at__lte=now).update(due_at=now + TAKEN)
+    if not taken:
+        return
+    operation = load(operation_id)
+    with structlog.contextvars.bound_contextvars(
+        run=str(operation.run_id), operation=str(operation.pk)
+    ):
+        ask_and_follow(operation)
+
+
+def ask_and_follow(operation: Operation) -> None:
+    """Ask until there is nothing to ask now, then follow what is known."""
+    while True:
+        facts = load_facts(operation)
+        move = decide(facts, database_now())
+        match move:
+            case LookUp():
+                look_up(operation)
+            case Verify(resource):
+                verify(operation, resource)
+            case _:
+                follow(operation, move, facts.missing)
+                return
+
+
+def ask_again(operation_id: UUID) -> None:
+    """Look an operation up now because a person asks, and follow what is found.
+
+    Also for a held operation: proof that arrives closes its hold by itself.
+    """
+    operation = load(operation_id)
+    if can_be_asked(operation):
+        look_up(operation)
+        ask_and_follow(operation)
+
+
+def can_be_asked(operation: Operation) -> bool:
+    contract = contract_in_force(operation)
+    return (
+        contract is not None
+        and contract.look_up is not None
+        and not OperationState(operation.state).is_settled
+    )
+
+
+def follow(operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
+    """Write what follows from a move that asks nothing: one transaction, run before operation."""
+    with transaction.atomic():
+        run = run_of(operation)
+        operation = (
+            Operation.objects.select_for_update(of=("self",))
+            .select_related("run", *WITH_PROVIDER)
+            .get(pk=operation.pk)
+        )
+        if operation.state in (OperationState.HELD, OperationState.POSTCONDITION_FAILED):
+            follow_held(run, operation, move)
+        elif run.state == RunState.WAITING:
+            follow_parked(run, operation, move, missing)
+        # Else a worker has the run and looks for itself, or the run is over.
+
+
+def follow_held(run: Run, operation: Operation, move: Move) -> None:
+    """A held operation stays with its person, unless the effect is proven now."""
+    if isinstance(move, Advance | Wait) and proven(operation):
+        if operation.state == OperationState.HELD:
+            Operation.objects.move(operation, OperationState.APPLIED, due_at=None)
+        close_by_proof(operation)
+        wake(run)
+    else:
+        Operation.objects.filter(pk=operation.pk).update(due_at=None)
+
+
+def proven(operation: Operation) -> bool:
+    return operation.evidence.filter(completes=True).exists()
+
+
+def follow_parked(run: Run, operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
+    match move:
+        case Wait(until):
+            Operation.objects.filter(pk=operation.pk).update(due_at=until)
+        case Hold(reason):
+            hold = open_operation_hold(operation, reason, missing)
+            failure = {"reason": str(reason), "message": hold.message}
+            moved = Run.objects.move(run, RunState.HELD, failure=failure)
+            assert moved, "the run is locked"
+        case _:
+            Operation.objects.filter(pk=operation.pk).update(due_at=None)
+            wake(run)
+
+
+def wake(run: Run) -> None:
+    """Make a waiting or held run ready; whoever claims it decides anew from the facts."""
+    moved = Run.objects.move(run, RunState.READY, failure=None)
+    assert moved, "the run is locked"
+    hints.run_is_ready(run.pk)
+
+
+# --- asking -----------------------------------------------------------------------------------
+
+
+def look_up(operation: Operation) -> None:
+    """Ask the provider for its records of the operation, and keep the answer as evidence."""
+    contract = contract_in_force(operation)
+    assert contract is not None
+    adapter = adapter_of(operation.provider, contract)
+    answer = adapter.look_up(operation.action, operation.pk, contract.timeout.total_seconds())
+    with transaction.atomic():
+        if isinstance(answer, Unavailable):
+            add_unavailable(operation, answer, "look-up")
+        else:
+            add_found(operation, answer)
+    log.info("operation.looked_up", answered=not isinstance(answer, Unavailable))
+
+
+def add_found(operation: Operation, records: list[Found]) -> None:
+    """Keep what a look-up found. Only a record that itself carries our marker is ours."""
+    intended = intended_by(operation)
+    ours = [
+        (record, comparison)
+        for record in records
+        if (comparison := compare(intended, record, marker_required=True)).fit is not Fit.NOT_OURS
+    ]
+    for record, comparison in ours:
+        add_record_evidence(operation, EvidenceKind.LOOKUP, record, comparison, "look-up")
+    if not ours:
+        others = f"; {len(records)} records of others were shown" if records else ""
+        Evidence.objects.create(
+            operation=operation,
+            kind=EvidenceKind.ABSENCE,
+            source="look-up",
+            detail_redacted=f"no record carries our ID{others}",
+        )
+
+
+def verify(operation: Operation, resource: str) -> None:
+    """Ask whether the result is as it should be, and keep the answer as evidence."""
+    contract = contract_in_force(operation)
+    assert contract is not None
+    adapter = adapter_of(operation.provider, contract)
+    answer = adapter.verify(operation.action, resource, contract.timeout.total_seconds())
+    if isinstance(answer, Unavailable):
+        add_unavailable(operation, answer, "result check")
+    else:
+        add_verification(operation, resource, answer)
+
+
+def add_verification(operation: Operation, resource: str, answer: Verified) -> None:
+    Evidence.objects.create(
+        operation=operation,
+        kind=EvidenceKind.LOOKUP,
+        completes=False,
+        postcondition=answer.met,
+        resource=resource,
+        source="result check",
+        detail_redacted=answer.detail[:1000],
+    )
+
+
+def add_unavailable(operation: Operation, answer: Unavailable, source: str) -> None:
+    Evidence.objects.create(
+        operation=operation,
+        kind=EvidenceKind.UNAVAILABLE,
+        source=source,
+        retry_after_at=after(answer.retry_after_seconds),
+        detail_redacted=answer.detail[:1000],
+    )
+
+
+def after(seconds: float | None) -> datetime | None:
+    return database_now() + timedelta(seconds=seconds) if seconds else None

@@ -1,0 +1,306 @@
+"""One transmission: claimed in the ledger, sent once, and its answer recorded.
+
+    begin     one transaction: run held, dispatch on, row `sending`, window stored
+    transmit  no transaction: one request on the wire
+    record    one transaction: what it proves, with its evidence
+
+A worker that dies between the two leaves a row that says `sending`; the next attempt makes it
+`unknown`, and the contract says what may follow. Nothing is ever guessed from the error.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from django.db import connection, transaction
+
+from reconciliation.adapters.base import Prepared, Transmitted
+from reconciliation.core.classify import Classification, Phase, Report, classify
+from reconciliation.core.contracts import Contract, Meaning
+from reconciliation.core.facts import Dispatch
+from reconciliation.core.matching import Comparison, Difference, Fit, Found, Intended, compare
+from reconciliation.core.states import EvidenceKind, OperationState, Purpose, TransmissionState
+from reconciliation.models import Evidence, Operation, Provider, Transmission
+from reconciliation.sealing import REDACTED, unseal
+from reconciliation.services.ledger import ensure_held
+from reconciliation.services.providers import adapter_of, contract_in_force
+from workflows.failpoints import failpoint
+from workflows.services.claims import Claim
+from workflows.services.clock import database_now
+
+log = structlog.get_logger(__name__)
+
+# What a send may overrun its own deadline by before it certainly is over: one slow system call.
+IN_FLIGHT_GRACE = timedelta(seconds=1)
+
+
+class DispatchTurnedOff(Exception):
+    """Dispatch was turned off between the decision to send and the send."""
+
+
+def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
+    """Transmit the stored bytes once and record what that proves.
+
+    Raises:
+        LostOwnership: a later claim holds the run; nothing was sent.
+        DispatchTurnedOff: nothing was sent.
+    """
+    contract = contract_in_force(operation)
+    assert contract is not None  # `decide` holds an operation whose provider has none
+    failpoint("before_dispatch", claim.step.name)
+    transmission = begin(operation, claim, purpose, contract)
+    failpoint("after_dispatch", claim.step.name)
+    outcome = transmit(operation, transmission, contract)
+    failpoint("after_answer", claim.step.name)
+    failpoint("before_settle", claim.step.name)
+    record(operation, transmission, outcome, contract)
+    failpoint("after_settle", claim.step.name)
+
+
+def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contract) -> Transmission:
+    """Write the transmission down before a byte of it leaves; store what protects it."""
+    with transaction.atomic():
+        ensure_held(claim)
+        if dispatch_now(operation) is not Dispatch.ON:
+            raise DispatchTurnedOff
+        now = database_now()
+        transmission = Transmission.objects.create(
+            operation=operation,
+            number=operation.transmissions.count() + 1,
+            attempt_id=claim.attempt,
+            purpose=purpose,
+            started_at=now,
+            in_flight_until=now + contract.timeout + IN_FLIGHT_GRACE,
+        )
+        changes: dict[str, Any] = {"due_at": None}
+        if operation.first_sent_at is None:
+            changes["first_sent_at"] = now
+            changes["contract_version"] = (
+                operation.contract_version or operation.provider.contract_version
+            )
+            if contract.replay is not None:
+                changes["replay_not_after"] = now + contract.replay.window
+        moved = Operation.objects.move(operation, OperationState.SENDING, **changes)
+        assert moved, "the run's lock keeps others away"
+    for name, value in changes.items():
+        setattr(operation, name, value)
+    return transmission
+
+
+def dispatch_now(operation: Operation) -> Dispatch:
+    """Read the switch under a share lock at the last moment: once thrown, nothing new is sent."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT dispatch FROM reconciliation_provider WHERE id = %s FOR SHARE",
+            [operation.provider_id],
+        )
+        (state,) = cursor.fetchone()
+    return Dispatch(state)
+
+
+def transmit(operation: Operation, transmission: Transmission, contract: Contract) -> Transmitted:
+    """Send the stored bytes. What goes wrong in the adapter itself leaves the outcome unknown."""
+    adapter = adapter_of(operation.provider, contract)
+    if adapter.connection.scope != operation.key_scope:
+        # The key counts elsewhere: through another account or endpoint it would be a first send.
+        return Transmitted(
+            Report(Phase.RESOLVE), detail="the provider is set up for another account or endpoint"
+        )
+    prepared = Prepared.from_bytes(unseal(operation.request_sealed))
+    try:
+        return adapter.transmit(
+            prepared,
+            operation.action,
+            operation.pk,
+            transmission.pk,
+            contract.timeout.total_seconds(),
+        )
+    except Exception as error:
+        log.exception("transmission.crashed", transmission=str(transmission.pk))
+        return Transmitted(Report(Phase.SEND), detail=f"the adapter broke ({type(error).__name__})")
+
+
+def record(
+    operation: Operation, transmission: Transmission, outcome: Transmitted, contract: Contract
+) -> None:
+    """Record what the transmission proves, and the evidence that came with it.
+
+    When the row says `sending` no more, another attempt has taken over: then the answer is kept as
+    evidence, which is true whoever brings it, and nothing else changes (promise P2).
+    """
+    proves = classify(outcome.report, contract)
+    comparison = compare_record(operation, outcome.record)
+    with transaction.atomic():
+        in_time = close(transmission, outcome, proves)
+        add_answer_evidence(operation, transmission, outcome, proves, comparison)
+        if in_time:
+            follow(operation, proves, comparison)
+        else:
+            bring_forward(operation)
+    log.info(
+        "transmission.ended",
+        operation=str(operation.pk),
+        transmission=str(transmission.pk),
+        state=proves.state,
+        phase=outcome.report.phase,
+        in_time=in_time,
+    )
+
+
+def close(transmission: Transmission, outcome: Transmitted, proves: Classification) -> bool:
+    """End the transmission's row; False when somebody ended it before."""
+    now = database_now()
+    answer = outcome.report.answer
+    pause = answer.retry_after_seconds if answer else None
+    changed = Transmission.objects.filter(
+        pk=transmission.pk, state=TransmissionState.SENDING
+    ).update(
+        state=proves.state,
+        ended_at=now,
+        phase=outcome.report.phase,
+        meaning=proves.meaning,
+        status=answer.status if answer else None,
+        resolves_earlier=proves.resolves_earlier,
+        retry=proves.retry,
+        retry_after_at=now + timedelta(seconds=pause) if pause else None,
+        provider_request_id=outcome.request_id,
+        detail_redacted=outcome.detail[:500],
+    )
+    return changed == 1
+
+
+def compare_record(operation: Operation, record: Found | None) -> Comparison | None:
+    return compare(intended_by(operation), record, marker_required=False) if record else None
+
+
+def intended_by(operation: Operation) -> Intended:
+    """What was meant, read from the very bytes that were sent."""
+    prepared = Prepared.from_bytes(unseal(operation.request_sealed))
+    sent = json.loads(prepared.body) if prepared.body else {}
+    return Intended(
+        operation=str(operation.pk),
+        account=operation.provider.account,
+        region=operation.provider.region,
+        fields={name: value for name, value in sent.items() if not isinstance(value, dict | list)},
+    )
+
+
+def add_answer_evidence(
+    operation: Operation,
+    transmission: Transmission,
+    outcome: Transmitted,
+    proves: Classification,
+    comparison: Comparison | None,
+) -> None:
+    source = f"answer to send {transmission.number}"
+    match proves.state:
+        case TransmissionState.ACKNOWLEDGED if outcome.record and comparison:
+            add_record_evidence(
+                operation, EvidenceKind.RECEIPT, outcome.record, comparison, source, transmission
+            )
+        case TransmissionState.REJECTED:
+            Evidence.objects.create(
+                operation=operation,
+                transmission=transmission,
+                kind=EvidenceKind.REJECTION,
+                source=source,
+                detail_redacted=outcome.detail,
+            )
+        case _:
+            pass
+
+
+def add_record_evidence(
+    operation: Operation,
+    kind: EvidenceKind,
+    record: Found,
+    comparison: Comparison,
+    source: str,
+    transmission: Transmission | None = None,
+) -> None:
+    """Keep a provider's record as evidence: it completes the operation, or contradicts it."""
+    fits = comparison.fit is Fit.MATCH
+    another = fits and another_resource(operation, record.resource)
+    if another:
+        contradict(operation, f"{another} and {record.resource} for one operation")
+    Evidence.objects.create(
+        operation=operation,
+        transmission=transmission,
+        kind=kind if fits and not another else EvidenceKind.CONFLICT,
+        completes=fits and not another,
+        resource=record.resource,
+        differences=[shown_difference(operation, each) for each in comparison.differences],
+        source=source,
+        detail_redacted=f"also {another}" if another else "",
+    )
+
+
+ALWAYS_SHOWN = ("operation", "account", "region")
+
+
+def shown_difference(operation: Operation, each: Difference) -> dict[str, str]:
+    """A difference for people: the values only where the provider's allow-list shows them (P9)."""
+    if each.field in (*ALWAYS_SHOWN, *operation.provider.visible_parameters):
+        return {"field": each.field, "intended": each.intended, "found": each.found}
+    return {"field": each.field, "intended": REDACTED, "found": REDACTED}
+
+
+def another_resource(operation: Operation, resource: str) -> str:
+    """The resource that earlier evidence named, if it is another one: then there are two effects."""
+    earlier = operation.evidence.filter(completes=True).exclude(resource=resource).first()
+    return earlier.resource if earlier else ""
+
+
+def contradict(operation: Operation, what: str) -> None:
+    """The provider broke its contract: nothing is repeated to it until somebody reviews that."""
+    now = database_now()
+    Provider.objects.filter(pk=operation.provider_id, contradicted_at=None).update(
+        contradicted_at=now, contradiction=what[:300]
+    )
+    provider = operation.provider.slug
+    log.error("contract.contradicted", operation=str(operation.pk), provider=provider)
+
+
+def follow(operation: Operation, proves: Classification, comparison: Comparison | None) -> None:
+    """Move the operation by what its own latest transmission proves."""
+    unresolved_before = operation.transmissions.filter(state=TransmissionState.UNKNOWN).exists()
+    target = OperationState.UNKNOWN
+    match proves.state:
+        case TransmissionState.ACKNOWLEDGED:
+            fits = comparison is not None and comparison.fit is Fit.MATCH
+            target = OperationState.APPLIED if fits else OperationState.UNKNOWN
+        case TransmissionState.NOT_SENT | TransmissionState.REJECTED:
+            resolved = proves.resolves_earlier or not unresolved_before
+            target = OperationState.INTENDED if resolved else OperationState.UNKNOWN
+        case _:
+            pass
+    moved = Operation.objects.move(operation, target)
+    assert moved, "only the attempt that sends moves an operation out of sending"
+
+
+def bring_forward(operation: Operation) -> None:
+    """Have Romulus look at a parked operation soon: something new is known."""
+    Operation.objects.filter(
+        pk=operation.pk,
+        state__in=[OperationState.UNKNOWN, OperationState.HELD, OperationState.INTENDED],
+    ).update(due_at=database_now())
+
+
+def give_up_lost_sends(operation: Operation, claim: Claim) -> None:
+    """Whatever an earlier attempt was sending is unknown: its worker is not ours to ask."""
+    with transaction.atomic():
+        ensure_held(claim)
+        lost = operation.transmissions.filter(state=TransmissionState.SENDING).exclude(
+            attempt_id=claim.attempt
+        )
+        changed = lost.update(
+            state=TransmissionState.UNKNOWN,
+            ended_at=database_now(),
+            meaning=Meaning.UNKNOWN,
+            detail_redacted="the worker that sent it went quiet",
+        )
+        if changed or operation.state == OperationState.SENDING:
+            Operation.objects.move(operation, OperationState.UNKNOWN)

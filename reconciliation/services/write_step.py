@@ -1,0 +1,163 @@
+"""The `write` step kind: from the author's intent to a settled operation.
+
+open the operation → decide → send, ask, verify → decide again, until the run moves on, fails,
+waits or is held. Everything is read from the ledger anew at each turn, so a worker that takes over
+in the middle goes on exactly where the facts are.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import structlog
+
+from reconciliation.core.decide import decide
+from reconciliation.core.facts import (
+    HOLD_SENTENCES,
+    WAIT_SENTENCES,
+    Advance,
+    Facts,
+    GiveUp,
+    Hold,
+    HoldReason,
+    LookUp,
+    Reject,
+    Send,
+    Verify,
+    Wait,
+    WaitReason,
+)
+from reconciliation.core.states import OperationState
+from reconciliation.models import Operation
+from reconciliation.services.facts import load_facts
+from reconciliation.services.holds import open_operation_hold
+from reconciliation.services.ledger import open_operation, operation_of
+from reconciliation.services.reconcile import look_up, verify
+from reconciliation.services.transmit import DispatchTurnedOff, give_up_lost_sends, send
+from workflows.core.errors import UsageError
+from workflows.core.intents import Intent
+from workflows.services import kinds
+from workflows.services.claims import Claim
+from workflows.services.clock import database_now
+from workflows.services.failures import after_failure, call
+from workflows.services.run_view import RunView
+
+log = structlog.get_logger(__name__)
+
+
+def execute_write(claim: Claim, view: RunView) -> kinds.Result:
+    """Take the step's one operation as far as it goes now; the handler of kind `write`."""
+    operation = operation_of(claim)
+    if operation is None:
+        opened = first_opening(claim, view)
+        if not isinstance(opened, Operation):
+            return opened
+        operation = opened
+    else:
+        # The stored intent counts. The author's code is not asked again: what it reads may have
+        # changed meanwhile, and one key must never carry two requests.
+        give_up_lost_sends(operation, claim)
+    with structlog.contextvars.bound_contextvars(operation=str(operation.pk)):
+        return settle(claim, operation)
+
+
+def first_opening(claim: Claim, view: RunView) -> Operation | kinds.Result:
+    value, problem = call(claim, view)
+    if problem is not None:
+        return problem
+    if not isinstance(value, Intent):
+        wrong = UsageError(f"step {claim.step.name} returned {type(value).__name__}, not Intent")
+        return after_failure(claim, wrong)
+    try:
+        return open_operation(claim, value)
+    except UsageError as error:
+        return kinds.Fail("intent_refused", str(error))
+
+
+def settle(claim: Claim, operation: Operation) -> kinds.Result:
+    """Decide and do, until a decision ends the worker's part."""
+    while True:
+        facts = load_facts(operation)
+        move = decide(facts, database_now())
+        match move:
+            case Send(purpose):
+                try:
+                    send(operation, claim, purpose)
+                except DispatchTurnedOff:
+                    operation.provider.refresh_from_db(fields=["dispatch"])
+            case LookUp():
+                look_up(operation)
+            case Verify(resource):
+                verify(operation, resource)
+            case Advance(resource):
+                return advance(operation, resource)
+            case Reject():
+                return reject(operation)
+            case GiveUp():
+                return give_up(claim, operation)
+            case Hold(reason):
+                return hold(operation, reason, facts)
+            case Wait(until, reason):
+                return park(operation, until, reason)
+
+
+def advance(operation: Operation, resource: str) -> kinds.Result:
+    """The effect is proven: verified, checkpoint and the move past the step in one commit (P7)."""
+    receipt = {"operation": str(operation.pk), "resource": resource}
+
+    def verified() -> None:
+        if operation.state == OperationState.VERIFIED:
+            return
+        if operation.state not in (OperationState.APPLIED, OperationState.POSTCONDITION_FAILED):
+            ensure_moved(Operation.objects.move(operation, OperationState.APPLIED))
+        ensure_moved(
+            Operation.objects.move(
+                operation, OperationState.VERIFIED, resource=resource, receipt=receipt
+            )
+        )
+
+    return kinds.Done(receipt, also=verified)
+
+
+def reject(operation: Operation) -> kinds.Result:
+    last = operation.transmissions.order_by("-number").first()
+    detail = f" ({last.detail_redacted})" if last else ""
+
+    def rejected() -> None:
+        if operation.state != OperationState.REJECTED:
+            ensure_moved(Operation.objects.move(operation, OperationState.REJECTED))
+
+    said = f"{operation.provider.name} refused it: {operation.summary}{detail}."
+    return kinds.Fail("rejected", f"{said} Nothing changed there.", also=rejected)
+
+
+def give_up(claim: Claim, operation: Operation) -> kinds.Result:
+    """A person has abandoned it: the run fails, or goes on without it, as the workflow says."""
+    assert claim.step.write is not None
+    if claim.step.write.on_abandon == "continue":
+        return kinds.Done(None)
+    return kinds.Fail(
+        "abandoned",
+        f"The operation was abandoned: {operation.summary}. Its outcome stays as it was.",
+    )
+
+
+def hold(operation: Operation, reason: HoldReason, facts: Facts) -> kinds.Result:
+    def held() -> None:
+        open_operation_hold(operation, reason, facts.missing)
+
+    return kinds.Hold(reason, str(HOLD_SENTENCES[reason]), also=held)
+
+
+def park(operation: Operation, until: datetime | None, reason: WaitReason) -> kinds.Result:
+    """Give the worker back; the sweep brings the operation up again when it is due."""
+
+    def parked() -> None:
+        Operation.objects.filter(pk=operation.pk).update(due_at=until)
+
+    return kinds.Park(reason, WAIT_SENTENCES[reason], also=parked)
+
+
+def ensure_moved(moved: bool) -> None:
+    if not moved:
+        raise RuntimeError("an operation was moved by somebody who does not hold its run")

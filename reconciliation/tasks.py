@@ -1,0 +1,17 @@
+"""Celery tasks of recovery: each only wakes a service, may run twice, late or never."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from celery import shared_task
+from django.db import close_old_connections
+
+from reconciliation.services.reconcile import reconcile as reconcile_operation
+
+
+@shared_task(name="reconciliation.tasks.reconcile")
+def reconcile(operation: str) -> None:
+    """Look at an operation that is due."""
+    close_old_connections()
+    reconcile_operation(UUID(operation))

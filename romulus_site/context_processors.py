@@ -1,0 +1,80 @@
+"""What the frame around every page needs: navigation, count of what needs you, who you are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+
+THEMES = ("light", "dark")
+
+
+@dataclass(frozen=True)
+class NavItem:
+    """A page in the navigation; `key` follows `g` on the keyboard."""
+
+    text: str
+    url: str
+    icon: str
+    key: str
+    current: bool
+    counts: bool = False  # shows how much needs the reader
+    minor: bool = False  # not in the bottom bar of a phone
+
+
+class Shell:
+    """Worked out only when a template asks: fragments have no frame and cost no query."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+
+    @cached_property
+    def nav(self) -> list[NavItem]:
+        here = self._section
+        items = [
+            NavItem("Review queue", reverse("review"), "queue", "q", here == "review", counts=True),
+            NavItem("Runs", reverse("runs"), "runs", "r", here == "runs"),
+        ]
+        if self._request.user.is_staff:
+            items.append(NavItem("Admin", reverse("admin:index"), "shield", "a", False, minor=True))
+        return items
+
+    @property
+    def _section(self) -> str:
+        """The list that the page belongs to; empty on error pages."""
+        match = self._request.resolver_match
+        name = (match.url_name if match else "") or ""
+        if name.startswith(("review", "operation")):
+            return "review"
+        return "runs" if name.startswith("run") else ""
+
+    @cached_property
+    def needs_you(self) -> int:
+        from reconciliation.selectors import needs_you_count
+
+        return needs_you_count(self._request.user)
+
+    @property
+    def person(self) -> str:
+        user = self._request.user
+        return user.get_full_name() or user.get_username()
+
+    @property
+    def environment(self) -> str:
+        return getattr(settings, "ROMULUS_ENVIRONMENT", "")
+
+    @property
+    def theme(self) -> str:
+        """What the person chose; empty while the system decides."""
+        chosen = self._request.COOKIES.get("theme", "")
+        return chosen if chosen in THEMES else ""
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """`shell`, and `now` for pages whose view gives none of its own."""
+    return {"shell": Shell(request), "now": timezone.now()}

@@ -1,0 +1,39 @@
+"""Structured logs: one event a line, JSON, with run, operation and attempt IDs; never payloads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+
+SHARED: list[Any] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.format_exc_info,
+]
+
+
+def logging_config(level: str) -> dict[str, Any]:
+    """Return Django's `LOGGING` for `level`, and set structlog up to write through it."""
+    structlog.configure(
+        processors=[*SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "json": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "processor": structlog.processors.JSONRenderer(),
+                "foreign_pre_chain": SHARED,
+            }
+        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "root": {"handlers": ["stderr"], "level": level},
+        # The HTTP client logs whole URLs at INFO: targets do not belong in logs (promise P9).
+        "loggers": {"httpx": {"level": "WARNING"}, "httpcore": {"level": "WARNING"}},
+    }

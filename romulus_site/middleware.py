@@ -1,0 +1,71 @@
+"""What every answer of the console carries, and what becomes of a session that has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import resolve_url
+from django.utils.cache import patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
+
+GetResponse = Callable[[HttpRequest], HttpResponseBase]
+
+# Everything from this very site and nothing inline: text from a provider that slipped into a page
+# as markup would still not run. The admin works under it.
+CONTENT_POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+
+
+def content_policy(get_response: GetResponse) -> GetResponse:
+    """Tell browsers what a page may load, and caches that pages are personal.
+
+    The same address answers a page or a fragment of it, so answers vary by `HX-Request`.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        response.headers.setdefault("Content-Security-Policy", CONTENT_POLICY)
+        response.headers.setdefault("Cache-Control", "private, no-cache")
+        patch_vary_headers(response, ["HX-Request", "HX-Target"])
+        return response
+
+    return middleware
+
+
+def session_ended(get_response: GetResponse) -> GetResponse:
+    """Send an htmx request without a session to the whole login page, with 401.
+
+    A redirect would be followed by the browser unseen, and htmx would paste the login page into a
+    panel. After signing in the person comes back to the page that the request was made from.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        if request.headers.get("HX-Request") != "true" or not _leads_to_login(response):
+            return response
+        query = urlencode({"next": page_of(request), "ended": "1"})
+        login = resolve_url(settings.LOGIN_URL)
+        return HttpResponse(status=401, headers={"HX-Redirect": f"{login}?{query}"})
+
+    return middleware
+
+
+def _leads_to_login(response: HttpResponseBase) -> bool:
+    target = response.headers.get("Location", "")
+    return response.status_code == 302 and urlsplit(target).path == resolve_url(settings.LOGIN_URL)
+
+
+def page_of(request: HttpRequest) -> str:
+    """Return the path of the page that an htmx request was made from; never another site's."""
+    page = urlsplit(request.headers.get("HX-Current-URL", ""))
+    path = urlunsplit(("", "", page.path, page.query, ""))
+    own = page.netloc == request.get_host() and path.startswith("/")
+    if own and url_has_allowed_host_and_scheme(path, allowed_hosts=None):
+        return path
+    return resolve_url(settings.LOGIN_REDIRECT_URL)

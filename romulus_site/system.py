@@ -1,0 +1,109 @@
+"""The whole system on this machine, in the hands of one supervisor: `manage.py up`."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connections
+
+from romulus_site import parts
+from romulus_site.embedded import EmbeddedPostgres, ensure_pgmq
+from romulus_site.processes import Supervisor
+from romulus_site.progress import Progress
+
+# Python starts in a second, in several on a machine that is busy with everything else.
+READY_SECONDS = 60.0
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to run."""
+
+    host: str
+    port: int
+    workers: int
+    concurrency: int
+    demo: bool
+
+
+class System:
+    """The database, the console, the workers and the rehearsal destination.
+
+    As a context it ends them all, however it is left: by SIGTERM and a closed terminal as by
+    Ctrl-C, each of which raises KeyboardInterrupt inside.
+    """
+
+    def __init__(self, wanted: Wanted, data: Path, progress: Progress) -> None:
+        self.wanted = wanted
+        self.data = data
+        self.destination_url = ""
+        self._progress = progress
+        self._postgres = EmbeddedPostgres(data) if settings.ROMULUS_EMBEDDED else None
+        self._children = Supervisor(data / "logs", progress.say)
+
+    def __enter__(self) -> Self:
+        for number in ENDING_SIGNALS:
+            signal.signal(number, signal.default_int_handler)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # Stopping has its own time limits; a second Ctrl-C must not leave half of it running.
+        for number in ENDING_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        with self._progress.step("Ending everything"):
+            connections.close_all()
+            self._children.stop()
+            if self._postgres is not None:
+                self._postgres.stop()
+
+    def start(self) -> list[str]:
+        """Start everything; return what to tell the person who did, once all of it works."""
+        from romulus_site import first_run
+
+        self._start_database()
+        with self._progress.step("Accounts"):
+            messages: list[str] = first_run.prepare().messages
+        self._start_children()
+        return messages
+
+    def tend(self) -> None:
+        """Start again what has died."""
+        if self._postgres is not None and not self._postgres.is_running:
+            self._progress.say("PostgreSQL has ended; starting it again")
+            self._postgres.start()
+        self._children.tend()
+
+    def _start_database(self) -> None:
+        if self._postgres is not None:
+            with self._progress.step("PostgreSQL"):
+                self._postgres.start()
+        with self._progress.step("Tables"):
+            call_command("migrate", interactive=False, verbosity=0)
+            if settings.CELERY_BROKER_URL == "pgmq://":
+                ensure_pgmq(settings.CELERY_BROKER_TRANSPORT_OPTIONS["conn_string"])
+
+    def _start_children(self) -> None:
+        wanted = self.wanted
+        started = []
+        if wanted.demo:
+            port = parts.destination_port(self.data, wanted.port)
+            self.destination_url = f"http://{parts.LOOPBACK}:{port}"
+            folder = self.data / "destination"
+            started += self._children.start([parts.destination(port, folder)])
+        workers = (parts.worker(n, wanted.concurrency) for n in range(1, wanted.workers + 1))
+        started += self._children.start([parts.console(wanted.host, wanted.port), *workers])
+        for child in started:
+            with self._progress.step(child.part.name.capitalize()):
+                self._children.wait_until_ready(child, READY_SECONDS)

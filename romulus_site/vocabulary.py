@@ -1,0 +1,149 @@
+"""The state vocabulary of the console: for each kind of thing, its states as people see them.
+
+One table. Code, columns and URLs use the keys; pages show the word, the tone and the icon, always
+together, so that no state speaks by colour alone. Fill says what we know: solid is a fact,
+hatched is not known, a dashed edge was cut off or replaced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TONES = frozenset({"quiet", "move", "wait", "hold", "unk", "good", "bad"})
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """How one state is shown. `icon` is a symbol of static/img/icons.svg, without its `i-`."""
+
+    text: str
+    tone: str
+    icon: str
+    meaning: str
+    hatched: bool = False
+    cut: bool = False
+    heading: str = ""  # the words in a page's header, where they differ
+
+    @property
+    def classes(self) -> str:
+        """The CSS classes that paint it."""
+        marks = [f"tone-{self.tone}"]
+        if self.hatched:
+            marks.append("hatched")
+        if self.cut:
+            marks.append("cut")
+        return " ".join(marks)
+
+
+UNKNOWN = Word(
+    "Unknown",
+    "unk",
+    "unknown",
+    "sent, and nobody knows the outcome",
+    hatched=True,
+    heading="Outcome unknown",
+)
+HELD = Word("Held", "hold", "held", "waits for a person’s decision")
+SENDING = Word("Sending", "move", "sending", "bytes are leaving")
+CANCELLED = Word("Cancelled", "quiet", "cancelled", "stopped by a person")
+MATCH = Word("Match", "good", "match", "a record that is ours")
+NO_MATCH = Word("No match", "quiet", "no_match", "looked, found nothing")
+OVERTAKEN = Word("Overtaken", "quiet", "superseded", "somebody decided first", cut=True)
+
+VOCABULARY: dict[str, dict[str, Word]] = {
+    "run": {
+        "ready": Word("Ready", "quiet", "ready", "queued; a worker will take it"),
+        "running": Word("Running", "move", "running", "a worker holds it now"),
+        "waiting": Word("Waiting", "wait", "waiting", "waits for an event, a time or an answer"),
+        "held": HELD,
+        "completed": Word("Completed", "good", "completed", "every step is committed"),
+        "failed": Word("Failed", "bad", "failed", "a step failed for a known reason"),
+        "cancelled": CANCELLED,
+    },
+    "attempt": {
+        "running": Word("Running", "move", "running", "a worker is on it"),
+        "committed": Word("Committed", "good", "committed", "its result counts"),
+        "failed": Word("Failed", "bad", "failed", "ended with a known error"),
+        "lost": Word("Lost", "unk", "lost", "its worker went quiet", cut=True),
+        "superseded": Word(
+            "Superseded",
+            "quiet",
+            "superseded",
+            "a newer try took over; its writes are refused",
+            cut=True,
+        ),
+    },
+    "transmission": {
+        "sending": SENDING,
+        "acknowledged": Word("Acknowledged", "good", "acknowledged", "the provider answered yes"),
+        "rejected": Word("Rejected", "bad", "rejected", "the provider answered no"),
+        "not_sent": Word("Not sent", "quiet", "not_sent", "nothing left this system"),
+        "unknown": UNKNOWN,
+    },
+    "operation": {
+        "intended": Word("Intended", "quiet", "intended", "written down, nothing sent yet"),
+        "sending": Word("Sending", "move", "sending", "on its way"),
+        "unknown": UNKNOWN,
+        "held": Word("Held", "hold", "held", "only a person can settle it"),
+        "applied": Word("Applied", "good", "applied", "it took effect"),
+        "verified": Word(
+            "Verified", "good", "verified", "it took effect and the result was checked"
+        ),
+        "postcondition_failed": Word(
+            "Result check failed",
+            "bad",
+            "postcondition_failed",
+            "accepted, but the result is not as expected",
+        ),
+        "rejected": Word("Rejected", "bad", "rejected", "the provider said no; nothing changed"),
+        "abandoned": Word(
+            "Abandoned",
+            "quiet",
+            "abandoned",
+            "a person gave up on it; the outcome stays as it was",
+        ),
+    },
+    # Code names evidence by where it came from, people by what it says.
+    "evidence": {
+        "receipt": MATCH,
+        "lookup": MATCH,
+        "rejection": Word("Rejected", "bad", "rejected", "the provider said no; nothing changed"),
+        "absence": NO_MATCH,
+        "unavailable": Word("Unavailable", "wait", "unavailable", "could not look"),
+        "conflict": Word("Conflict", "hold", "conflict", "records that cannot all be true"),
+        "operator": Word("Person’s word", "quiet", "user", "what a colleague states"),
+        "stale": Word("Stale", "quiet", "stale", "too old to decide on", cut=True),
+    },
+    "decision": {
+        "proposed": Word("Proposed", "move", "proposed", "one person has decided"),
+        "second": Word("Needs a second person", "hold", "second", "somebody else must confirm"),
+        "recorded": Word("Recorded", "good", "recorded", "in force"),
+        "withdrawn": Word("Withdrawn", "quiet", "cancelled", "taken back before it was confirmed"),
+        "overtaken": OVERTAKEN,
+    },
+    "hold": {
+        "open": HELD,
+        "decided": Word("Decided", "good", "recorded", "a person decided"),
+        "released": Word("Released", "quiet", "completed", "settled without a decision"),
+    },
+    "step": {
+        "done": Word("Committed", "good", "committed", "its result counts"),
+        "blocked": Word("Waits", "quiet", "blocked", "needs another step first"),
+        "skipped": Word("Skipped", "quiet", "cancelled", "the run went on without it"),
+    },
+    # What the record and the event log tell of beside changes of state.
+    "entry": {
+        "started": Word("Started", "quiet", "ready", "the run began"),
+        "handover": Word("Lease moved", "quiet", "handover", "another worker took over"),
+        "refused": Word("Refused", "quiet", "rejected", "a late write that changed nothing"),
+        "asked": Word("Asked", "quiet", "refresh", "the provider was asked"),
+        "noted": Word("Note", "quiet", "user", "a person left a note"),
+        "retried": Word("Tried again", "quiet", "refresh", "the step starts anew"),
+    },
+}
+
+
+def word(kind: str, state: str) -> Word:
+    """Return how `state` of a `kind` is shown; a state nobody named yet shows as itself."""
+    known = VOCABULARY.get(kind, {}).get(state)
+    return known or Word(state.replace("_", " ").capitalize() or "None", "quiet", "help", "")

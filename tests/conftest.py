@@ -1,0 +1,68 @@
+"""What every test may use: the database of the run, and a destination in a process of its own.
+
+Plain tests roll back. A test that needs real commits (other connections, other processes) takes
+`committed_db`: a database of its own, cloned from the migrated one and dropped after, since the
+ledger's tables refuse to be emptied.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection, connections
+from django.test.utils import setup_databases, teardown_databases
+
+from romulus_site.embedded import EmbeddedPostgres
+from tests.databases import cloned
+from tests.destination import RunningDestination, running_destination
+
+
+@pytest.fixture(scope="session")
+def database_server() -> Iterator[None]:
+    """The embedded PostgreSQL of the run, or the server that `DATABASE_URL` names."""
+    if not settings.ROMULUS_EMBEDDED:
+        yield
+        return
+    server = EmbeddedPostgres(settings.ROMULUS_DATA, durable=False)
+    with server:
+        yield
+    shutil.rmtree(settings.ROMULUS_DATA, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    database_server: None, django_test_environment: None, django_db_blocker: Any
+) -> Iterator[None]:
+    """Make the migrated test database, also when only tests that clone it are run."""
+    with django_db_blocker.unblock():
+        made = setup_databases(verbosity=0, interactive=False)
+    yield
+    with django_db_blocker.unblock():
+        teardown_databases(made, verbosity=0)
+
+
+@pytest.fixture
+def committed_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
+    """Point this process at a migrated database of the test's own; gives its `DATABASE_URL`."""
+    with django_db_blocker.unblock(), cloned(connection) as url:
+        yield url
+        connections.close_all()
+
+
+@pytest.fixture(scope="session")
+def destination_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDestination]:
+    folder: Path = tmp_path_factory.mktemp("destination")
+    with running_destination(folder) as running:
+        yield running
+
+
+@pytest.fixture
+def destination(destination_process: RunningDestination) -> RunningDestination:
+    """A destination that remembers nothing of earlier tests."""
+    destination_process.client.reset()
+    return destination_process

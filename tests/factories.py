@@ -1,0 +1,130 @@
+"""What tests start from; each name says the state that it leaves."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from guardian.shortcuts import assign_perm
+
+from reconciliation.models import ContractVersion, Hold, Operation, Provider, ReviewQueue
+from reconciliation.rehearsal.providers import ACTIONS
+from reconciliation.services.reconcile import reconcile
+from tests.waiting import wait_for
+from workflows.models import Run, Tenant
+from workflows.services.clock import database_now
+from workflows.services.executor import advance
+from workflows.services.ownership import Keeper
+from workflows.services.runs import start
+
+PERSONALITIES = {"payments": "keyed", "machines": "lookup", "desk": "blind"}
+NOTE = "Seen in the destination by the person on call."
+
+
+def tenant(slug: str = "northwind") -> Tenant:
+    return Tenant.objects.get_or_create(slug=slug, defaults={"name": slug.capitalize()})[0]
+
+
+def person(name: str = "reviewer_1", **fields: Any) -> Any:
+    found = get_user_model().objects.filter(username=name).first()
+    return found or get_user_model().objects.create_user(name, password=name, **fields)
+
+
+def owner_of(queue: ReviewQueue, name: str = "reviewer_1") -> Any:
+    """Somebody who may see the tenant's runs and decide the queue's holds."""
+    user = person(name)
+    queue.owners.add(user)
+    assign_perm("reconciliation.view_reviewqueue", user, queue)
+    assign_perm("reconciliation.decide", user, queue)
+    for each in Tenant.objects.all():
+        assign_perm("workflows.view_tenant", user, each)
+        assign_perm("workflows.view_payloads", user, each)
+    # Rights are remembered on the object; a fresh one has the new ones.
+    return get_user_model().objects.get(pk=user.pk)
+
+
+def quick_contract(kind: str, **changes: Any) -> ContractVersion:
+    """A shipped contract with short pauses, so that a test need not wait for what is due."""
+    shipped = ContractVersion.objects.get(slug=f"rehearsal-{kind}", version=1)
+    document = shipped.document | {
+        "version": 1000 + ContractVersion.objects.count(),
+        "timeout_seconds": 2,
+        "budget": shipped.document["budget"]
+        | {"first_pause_seconds": 0.01, "longest_pause_seconds": 0.02},
+    }
+    if document["look_up"]:
+        document["look_up"] = document["look_up"] | {"visibility_lag_seconds": 0}
+    document |= changes
+    return ContractVersion.objects.create(
+        slug=document["slug"], version=document["version"], document=document
+    )
+
+
+def ready_provider(slug: str, base_url: str = "http://127.0.0.1:9", **fields: Any) -> Provider:
+    """A provider at the rehearsal destination that lacks nothing, with an owner `reviewer_1`."""
+    kind = PERSONALITIES[slug]
+    tenant()
+    queue, _ = ReviewQueue.objects.get_or_create(slug=slug, defaults={"name": slug})
+    owner_of(queue)
+    defaults: dict[str, Any] = {
+        "name": slug.capitalize(),
+        "adapter": "rehearsal",
+        "account": "acct_demo",
+        "base_url": base_url,
+        "contract_version": quick_contract(kind),
+        "settings": {"actions": ACTIONS[kind]},
+        "visible_parameters": ["order", "amount", "currency", "name", "size", "zone", "ticket"],
+        "replay_trust": "shown by the tests",
+        "look_up_trust": "shown by the tests",
+        "default_queue": queue,
+    }
+    return Provider.objects.create(slug=slug, **(defaults | fields))
+
+
+def started_run(workflow: str = "refund", **input: Any) -> Run:
+    given = {
+        "refund": {"order": "ORD-7001", "amount": "125.00"},
+        "replacement_worker": {"name": "w1"},
+        "ticket_triage": {"number": "T-17", "subject": "A refund", "body": "Where is it?"},
+    }[workflow]
+    return start(workflow, given | input, tenant=tenant())
+
+
+def advanced(run: Run) -> Run:
+    """Take a run as far as it goes, as a worker would."""
+    advance(run.pk, Keeper())
+    run.refresh_from_db()
+    return run
+
+
+def settled(run: Run) -> Run:
+    """Do what workers and sweep would do, until the run is over or waits for a person."""
+    while True:
+        run = advanced(run)
+        if run.state in ("completed", "failed", "cancelled", "held"):
+            return run
+        operation = Operation.objects.get(run=run, step=run.step)
+        assert operation.due_at is not None, "it would wait for ever"
+        wait_until(operation.due_at)
+        reconcile(operation.pk)
+
+
+def wait_until(due: datetime) -> None:
+    wait_for(lambda: database_now() >= due, "the operation is due")
+
+
+def held_operation(destination: Any, workflow: str = "ticket_triage") -> Operation:
+    """An operation that was applied, whose answer was lost, and that only a person can settle."""
+    destination.client.arm("apply_then_drop")
+    run = settled(started_run(workflow))
+    return Operation.objects.get(run=run)
+
+
+def open_hold_of(operation: Operation) -> Hold:
+    return Hold.objects.get(operation=operation, state="open")
+
+
+def code_of(subject: UUID) -> str:
+    return subject.hex[-6:]

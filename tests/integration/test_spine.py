@@ -1,0 +1,204 @@
+"""A write whose answer is lost, in one process: each kind of provider settles it in its own way."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from django.db.models.functions import Now
+
+from reconciliation.core.states import DecisionKind
+from reconciliation.models import Hold, Operation, Provider
+from reconciliation.services.decisions import Answer, record_decision
+from reconciliation.services.reconcile import ask_again, reconcile
+from tests.destination import RunningDestination
+from tests.factories import (
+    NOTE,
+    advanced,
+    code_of,
+    open_hold_of,
+    person,
+    ready_provider,
+    settled,
+    started_run,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def effects(destination: RunningDestination, operation: Operation) -> int:
+    return len(destination.client.effects(operation=str(operation.pk)))
+
+
+def sends(destination: RunningDestination, operation: Operation) -> int:
+    journal = destination.client.journal(operation=str(operation.pk))
+    return sum(entry.method == "POST" for entry in journal)
+
+
+def answer(kind: DecisionKind, operation: Operation, **fields: object) -> Answer:
+    hold = open_hold_of(operation)
+    given: dict[str, object] = {
+        "note": NOTE,
+        "version": hold.version,
+        "token": uuid4(),
+        "code": code_of(operation.pk),
+    }
+    return Answer(kind=kind, **(given | fields))  # type: ignore[arg-type]
+
+
+def test_an_answered_write_is_verified_and_the_run_completes(
+    destination: RunningDestination,
+) -> None:
+    ready_provider("payments", destination.url)
+    run = advanced(started_run("refund"))
+    operation = Operation.objects.get(run=run)
+    assert (run.state, operation.state) == ("completed", "verified")
+    assert operation.resource.startswith("re_")
+    assert effects(destination, operation) == 1
+    assert run.result == f"Your refund {operation.resource} is on its way."
+
+
+def test_a_lost_answer_with_a_key_is_replayed_once_and_makes_one_effect(
+    destination: RunningDestination,
+) -> None:
+    ready_provider("payments", destination.url)
+    destination.client.arm("apply_then_drop")
+    run = settled(started_run("refund"))
+    operation = Operation.objects.get(run=run)
+    assert (run.state, operation.state) == ("completed", "verified")
+    assert sends(destination, operation) == 2
+    assert effects(destination, operation) == 1
+    first, second = operation.transmissions.order_by("number")
+    assert (first.state, second.state, second.purpose) == ("unknown", "acknowledged", "replay")
+
+
+def test_a_lost_answer_with_look_up_is_found_and_nothing_is_sent_again(
+    destination: RunningDestination,
+) -> None:
+    ready_provider("machines", destination.url)
+    destination.client.arm("apply_then_drop")
+    run = settled(started_run("replacement_worker"))
+    operation = Operation.objects.get(run=run)
+    assert (run.state, operation.state) == ("completed", "verified")
+    assert sends(destination, operation) == 1
+    assert effects(destination, operation) == 1
+    assert [row.kind for row in operation.evidence.order_by("id")] == ["lookup", "lookup"]
+
+
+def test_a_lost_answer_with_neither_is_held_until_an_owner_decides(
+    destination: RunningDestination,
+) -> None:
+    provider = ready_provider("desk", destination.url)
+    destination.client.arm("apply_then_drop")
+    run = settled(started_run("ticket_triage"))
+    operation = Operation.objects.get(run=run)
+    hold = open_hold_of(operation)
+    assert (run.state, operation.state, hold.reason) == ("held", "held", "unguarded")
+    assert hold.queue == provider.default_queue
+    assert not run.outputs.filter(step="tell_requester").exists()
+
+    decided = answer(DecisionKind.APPLIED, operation, resource="c_1")
+    record_decision(hold.pk, person(), decided)
+    run = advanced(run)
+    operation.refresh_from_db()
+    assert (run.state, operation.state, operation.resource) == ("completed", "verified", "c_1")
+    assert run.outputs.filter(step="tell_requester").exists()
+    assert sends(destination, operation) == 1
+
+
+def test_never_applied_with_a_key_is_sent_again(destination: RunningDestination) -> None:
+    ready_provider("payments", destination.url)
+    destination.client.arm("drop_before")
+    run = settled(started_run("refund"))
+    operation = Operation.objects.get(run=run)
+    assert run.state == "completed"
+    assert effects(destination, operation) == 1
+
+
+def test_absence_is_not_proof_and_ends_in_a_hold(destination: RunningDestination) -> None:
+    ready_provider("machines", destination.url)
+    destination.client.arm("drop_before")
+    run = settled(started_run("replacement_worker"))
+    operation = Operation.objects.get(run=run)
+    assert (run.state, operation.state) == ("held", "held")
+    assert open_hold_of(operation).reason == "absence_not_proof"
+    assert sends(destination, operation) == 1
+
+
+def test_look_up_away_ends_in_a_hold_and_never_in_a_send(
+    destination: RunningDestination,
+) -> None:
+    ready_provider("machines", destination.url)
+    destination.client.arm("apply_then_drop")
+    destination.client.arm("lookup_unavailable", times=None)
+    run = settled(started_run("replacement_worker"))
+    operation = Operation.objects.get(run=run)
+    assert open_hold_of(operation).reason == "look_up_unavailable"
+    assert sends(destination, operation) == 1
+
+    # The provider answers again: a person asks, the proof closes the hold by itself.
+    destination.client.disarm()
+    ask_again(operation.pk)
+    run = advanced(run)
+    operation.refresh_from_db()
+    assert (run.state, operation.state) == ("completed", "verified")
+    assert Hold.objects.get(operation=operation).state == "closed"
+
+
+def test_a_refused_write_fails_the_run_and_says_nothing_changed(
+    destination: RunningDestination,
+) -> None:
+    ready_provider("payments", destination.url, account="not-an-account")
+    run = advanced(started_run("refund"))
+    operation = Operation.objects.get(run=run)
+    assert (run.state, operation.state) == ("failed", "rejected")
+    assert run.failure["reason"] == "rejected"
+    assert effects(destination, operation) == 0
+
+
+def test_a_provider_without_owner_or_contract_sends_nothing_and_says_so(
+    destination: RunningDestination,
+) -> None:
+    ready_provider("payments", destination.url, default_queue=None, contract_version=None)
+    run = advanced(started_run("refund"))
+    operation = Operation.objects.get(run=run)
+    assert run.state == "held"
+    message = Hold.objects.get(operation=operation).message
+    assert "a contract" in message and "an owner" in message
+    assert sends(destination, operation) == 0
+
+
+def test_dispatch_paused_sends_nothing_and_resumes(destination: RunningDestination) -> None:
+    provider = ready_provider("payments", destination.url, dispatch="paused")
+    run = advanced(started_run("refund"))
+    operation = Operation.objects.get(run=run)
+    assert (run.state, operation.state) == ("waiting", "intended")
+    assert sends(destination, operation) == 0
+
+    Provider.objects.filter(pk=provider.pk).update(dispatch="on")
+    Operation.objects.filter(pk=operation.pk).update(due_at=Now())
+    reconcile(operation.pk)
+    assert advanced(run).state == "completed"
+
+
+def test_a_failed_result_check_is_held(destination: RunningDestination) -> None:
+    ready_provider("machines", destination.url)
+    destination.client.arm("postcondition")
+    run = advanced(started_run("replacement_worker"))
+    operation = Operation.objects.get(run=run)
+    assert (run.state, operation.state) == ("held", "postcondition_failed")
+    assert open_hold_of(operation).reason == "postcondition_failed"
+    decided = answer(DecisionKind.APPLIED, operation, resource="m_accepted")
+    record_decision(open_hold_of(operation).pk, person(), decided)
+    assert advanced(run).state == "completed"
+
+
+def test_a_mismatched_receipt_is_a_conflict_and_is_held(destination: RunningDestination) -> None:
+    ready_provider("payments", destination.url)
+    destination.client.arm("mismatched_receipt")
+    run = advanced(started_run("refund"))
+    operation = Operation.objects.get(run=run)
+    assert (run.state, operation.state) == ("held", "held")
+    assert open_hold_of(operation).reason == "conflict"
+    conflict = operation.evidence.get(kind="conflict")
+    assert conflict.differences

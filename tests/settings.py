@@ -1,0 +1,20 @@
+"""Settings of a test run: the product's, on an embedded PostgreSQL in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+if not os.environ.get("ROMULUS_DATA"):
+    os.environ["ROMULUS_DATA"] = tempfile.mkdtemp(prefix="romulus-test-")
+# Tests say what they need; what the caller's shell has set for the product does not count.
+os.environ.pop("BROKER_URL", None)
+os.environ["ROMULUS_KEYS"] = "a-key-of-the-tests-that-protects-nothing"
+
+from romulus_site.settings import *
+
+# Hints of one process's tests go nowhere; worker processes of acceptance tests get a real broker.
+CELERY_BROKER_URL = "memory://"
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {}
+# A slow hash protects passwords, and tests have none.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,0 +1,70 @@
+"""The exceptions of the execution record; imports nothing of ours.
+
+    RomulusError
+    ├── UsageError                 fix the code or the call
+    │   ├── InvalidDefinition      a workflow that cannot work; names file and line
+    │   ├── UnknownWorkflow
+    │   ├── InvalidInput           names the path of the field
+    │   ├── UnstorableValue        names the path in the value
+    │   └── IllegalTransition      a bug, never a race
+    ├── Conflict                   expected; another one was first
+    │   ├── LostOwnership          the run is held by a later claim
+    │   └── StartConflict          this start key started a run with another input
+    └── StepError                  raised by a step's own code to say how to go on
+        └── PermanentError         do not try again
+
+Each class docstring is its default message.
+"""
+
+from __future__ import annotations
+
+
+class RomulusError(Exception):
+    """Something went wrong."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (self.__doc__ or "").strip())
+
+
+class UsageError(RomulusError):
+    """This call or definition cannot work."""
+
+
+class InvalidDefinition(UsageError):
+    """This workflow definition cannot work."""
+
+
+class UnknownWorkflow(UsageError):
+    """No workflow has this name and version."""
+
+
+class InvalidInput(UsageError):
+    """This input does not fit the workflow."""
+
+
+class UnstorableValue(UsageError):
+    """This value cannot be stored."""
+
+
+class IllegalTransition(UsageError):
+    """This state may not follow that one."""
+
+
+class Conflict(RomulusError):
+    """Somebody else was first."""
+
+
+class LostOwnership(Conflict):
+    """This run is held by a later claim."""
+
+
+class StartConflict(Conflict):
+    """This start key was used to start a run with another input."""
+
+
+class StepError(RomulusError):
+    """The step could not do its work."""
+
+
+class PermanentError(StepError):
+    """The step cannot succeed however often it is tried."""

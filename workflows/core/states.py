@@ -1,0 +1,75 @@
+"""The states of runs and attempts, and which may follow which.
+
+The core says whether an edge exists; the conditional update says whether it is still true.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeVar
+
+from workflows.core.errors import IllegalTransition
+
+
+class RunState(StrEnum):
+    READY = "ready"  # a worker may claim it from `ready_at` on
+    RUNNING = "running"  # a worker holds it under a lease and a fence
+    WAITING = "waiting"  # waits for something that is not a person
+    HELD = "held"  # waits for a person
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        return self in FINAL_RUN_STATES
+
+
+FINAL_RUN_STATES = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED})
+
+
+class AttemptState(StrEnum):
+    RUNNING = "running"
+    COMMITTED = "committed"  # its result counts
+    FAILED = "failed"  # ended with a known error
+    LOST = "lost"  # its worker went quiet and the lease ran out
+    SUPERSEDED = "superseded"  # it came back too late and was refused
+
+
+RUN_TRANSITIONS: dict[RunState, frozenset[RunState]] = {
+    RunState.READY: frozenset({RunState.RUNNING, RunState.HELD, RunState.CANCELLED}),
+    RunState.RUNNING: frozenset(
+        {
+            RunState.RUNNING,  # the next step at once, or a take-over after the lease ran out
+            RunState.READY,  # a retry, or handed back
+            RunState.WAITING,
+            RunState.HELD,
+            RunState.COMPLETED,
+            RunState.FAILED,
+            RunState.CANCELLED,
+        }
+    ),
+    RunState.WAITING: frozenset({RunState.READY, RunState.HELD, RunState.CANCELLED}),
+    RunState.HELD: frozenset({RunState.READY, RunState.FAILED, RunState.CANCELLED}),
+    RunState.COMPLETED: frozenset(),
+    RunState.FAILED: frozenset(),
+    RunState.CANCELLED: frozenset(),
+}
+
+ATTEMPT_TRANSITIONS: dict[AttemptState, frozenset[AttemptState]] = {
+    AttemptState.RUNNING: frozenset(
+        {AttemptState.COMMITTED, AttemptState.FAILED, AttemptState.LOST, AttemptState.SUPERSEDED}
+    ),
+    AttemptState.COMMITTED: frozenset(),
+    AttemptState.FAILED: frozenset(),
+    AttemptState.LOST: frozenset({AttemptState.SUPERSEDED}),
+    AttemptState.SUPERSEDED: frozenset(),
+}
+
+State = TypeVar("State", RunState, AttemptState)
+
+
+def ensure_legal(transitions: dict[State, frozenset[State]], current: State, target: State) -> None:
+    """Raise `IllegalTransition` unless `target` may follow `current`: a bug, never a race."""
+    if target not in transitions[current]:
+        raise IllegalTransition(f"{type(current).__name__} {current} may not become {target}")

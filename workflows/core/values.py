@@ -1,0 +1,113 @@
+"""Typed values as JSON that PostgreSQL keeps exactly, and back.
+
+An annotation (pydantic model, dataclass, TypedDict, Decimal, datetime, UUID, …) is validated on
+the way in and on the way out. What JSON or `jsonb` cannot keep exactly is refused with the path
+of the offending part, never changed silently.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import lru_cache
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from workflows.core.errors import InvalidInput, UnstorableValue
+
+Json = Any  # None, bool, int, float, str, list or dict of the same: what json.loads gives
+
+# Whole numbers beyond this change when a JavaScript reader or a float touches them.
+MAX_SAFE_INTEGER = 2**53
+
+
+@lru_cache(maxsize=512)
+def adapter(annotation: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(annotation)
+
+
+def to_json(value: Any, annotation: Any, *, limit: int, what: str) -> Json:
+    """Return `value` as storable JSON.
+
+    Args:
+        value: what the author's code gave.
+        annotation: its declared type; `Any` takes what JSON can hold.
+        limit: the largest size in bytes of the JSON text.
+        what: the name used in messages, such as "output of step load_order".
+
+    Raises:
+        UnstorableValue: names the path in the value and what to do.
+    """
+    try:
+        kind = adapter(annotation)
+        checked = kind.validate_python(value)
+        plain = kind.dump_python(checked, mode="json", warnings="error")
+    except ValidationError as error:
+        raise UnstorableValue(f"{what}: {first_problem(error)}") from error
+    except (ValueError, TypeError) as error:  # pydantic's serializer: no JSON form
+        raise UnstorableValue(
+            f"{what}: {type(value).__name__} has no JSON form; return a model, dataclass or dict"
+        ) from error
+    ensure_storable(plain, what)
+    ensure_size(plain, limit, what)
+    return plain
+
+
+def from_json(value: Json, annotation: Any, *, what: str) -> Any:
+    """Return stored JSON as its declared type.
+
+    Raises:
+        InvalidInput: the stored value does not fit the annotation; names the path.
+    """
+    try:
+        # JSON mode, so that what was stored as text comes back as Decimal, datetime or UUID.
+        return adapter(annotation).validate_json(json.dumps(value))
+    except ValidationError as error:
+        raise InvalidInput(f"{what}: {first_problem(error)}") from error
+
+
+def first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_input=False)[0]
+    path = ".".join(str(part) for part in problem["loc"]) or "the value itself"
+    more = error.error_count() - 1
+    return f"at {path}: {problem['msg']}" + (f" (and {more} more)" if more else "")
+
+
+def ensure_storable(value: Json, what: str, path: str = "$") -> None:
+    """Raise `UnstorableValue` when `jsonb` would refuse or change a part of `value`."""
+    match value:
+        case str():
+            ensure_text(value, what, path)
+        case bool() | None:
+            pass
+        case int() if abs(value) > MAX_SAFE_INTEGER:
+            raise UnstorableValue(
+                f"{what}: at {path}: {value} is beyond 2^53; return it as text or Decimal"
+            )
+        case float() if not math.isfinite(value):
+            raise UnstorableValue(f"{what}: at {path}: {value} has no JSON form")
+        case dict():
+            for key, part in value.items():
+                ensure_text(key, what, f"{path}.{key!r}")
+                ensure_storable(part, what, f"{path}.{key}")
+        case list():
+            for index, part in enumerate(value):
+                ensure_storable(part, what, f"{path}[{index}]")
+
+
+def ensure_text(text: str, what: str, path: str) -> None:
+    if "\x00" in text:
+        raise UnstorableValue(f"{what}: at {path}: text with a NUL character cannot be stored")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UnstorableValue(
+            f"{what}: at {path}: text with half of a surrogate pair cannot be stored"
+        ) from error
+
+
+def ensure_size(value: Json, limit: int, what: str) -> None:
+    size = len(json.dumps(value, ensure_ascii=False).encode())
+    if size > limit:
+        raise UnstorableValue(f"{what}: {size:,} bytes, and the limit is {limit:,}")

@@ -1,0 +1,11 @@
+"""The tables of the execution record. State columns change only through `services`."""
+
+from __future__ import annotations
+
+from workflows.models.attempt import Attempt
+from workflows.models.output import StepOutput
+from workflows.models.run import Run
+from workflows.models.tenant import Tenant
+from workflows.models.worker import Worker
+
+__all__ = ["Attempt", "Run", "StepOutput", "Tenant", "Worker"]

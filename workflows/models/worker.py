@@ -1,0 +1,32 @@
+"""The worker processes that were seen: who holds leases, and who has which workflows."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+
+from workflows.models.ids import new_id
+
+
+class Worker(models.Model):
+    """One worker process. Its identity is made at its start and never shared or used again."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    host = models.CharField(max_length=255)
+    pid = models.PositiveIntegerField()
+    started_at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(db_default=Now())
+    workflows = models.JSONField()  # [[name, version], …]
+
+    class Meta:
+        indexes = [
+            # Live workers are those seen lately (selectors.live_workers).
+            models.Index(name="worker_seen", fields=["-seen_at"]),
+        ]
+
+    @property
+    def name(self) -> str:
+        return f"{self.host}/{self.pid}"
+
+    def __str__(self) -> str:
+        return self.name

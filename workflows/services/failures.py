@@ -1,0 +1,54 @@
+"""What follows when a step's own code raised."""
+
+from __future__ import annotations
+
+import random
+
+import structlog
+from django.db import InterfaceError, OperationalError
+
+from workflows.core.errors import LostOwnership
+from workflows.core.retry import is_permanent
+from workflows.services.claims import Claim
+from workflows.services.kinds import Again, Fail, Hold
+from workflows.services.run_view import RunView
+
+log = structlog.get_logger(__name__)
+
+# Not the step's fault: the attempt is left to its lease, so that an outage fails no step for good.
+OUTAGE = (OperationalError, InterfaceError, LostOwnership)
+
+
+def call(claim: Claim, view: RunView) -> tuple[object, Again | Hold | Fail | None]:
+    """Call the step's function; return its value, or what follows from what it raised.
+
+    Whatever the author's code raises is its result, never this process's end.
+
+    Raises:
+        OperationalError, InterfaceError: the database went away meanwhile.
+    """
+    try:
+        return claim.step.function(view), None
+    except OUTAGE:
+        raise
+    except Exception as error:  # noqa: BLE001 (its result, never our end)
+        log.warning("step.failed", error=type(error).__name__)
+        return None, after_failure(claim, error)
+
+
+def after_failure(claim: Claim, error: Exception) -> Again | Hold | Fail:
+    """Say how the run goes on after the step raised `error`."""
+    message = describe(error)
+    delay = None
+    if not is_permanent(error):
+        delay = claim.step.retry.delay(claim.failures + 1, random.random())  # noqa: S311 (jitter)
+    if delay is not None:
+        return Again(delay, message)
+    if claim.step.on_failure == "hold":
+        return Hold("step_failed", message)
+    return Fail("step_failed", message)
+
+
+def describe(error: Exception) -> str:
+    """Say what an error of a step's own code was, in bounded length."""
+    return f"{type(error).__name__}: {error}"[:500].replace("\x00", "")
