@@ -12,12 +12,18 @@ page otherwise (told apart by the `HX-Target` header):
   `seen`, else `_news.html` with {"news": "2 new, 1 settled."} as 286, which ends the polling.
 - `operation` (uuid): `operation.html` with {"page": OperationPage, "now"}; target `live`:
   `_refreshed.html`, or 204 when `?seen=` equals `page.seen`.
-- `operation_decide` (uuid), POST of `kind note resource evidence code version token until`:
-  - recorded: 303 to `operation` + `#record`; to htmx `_decided.html` with the page as it is now.
-  - refused, 422: `operation.html` (htmx: `_decide.html`) with `page.decide` holding what was
-    typed in `draft` and the sentences in `errors`, by field name ("" for the whole form).
-  - somebody decided first, 409: the same templates with `page.overtaken` set; what was typed
-    stays in `draft` when the case can still be decided.
+- `held_run` (uuid of the run): `held_run.html` with {"page": HeldRunPage, "now"}; the case of a run
+  that is held itself. It is not polled.
+- `operation_decide` and `held_run_decide` (uuid), POST of `kind note resource evidence code version
+  token until`, to which htmx adds `HX-Request`:
+  - recorded: 303 to the page + `#record`; to htmx `_decided.html` (`_run_decided.html`) with the
+    page as it is now.
+  - refused, 422 (`InvalidDecision` by its field, `NotAllowed` by `kind`): the page (htmx:
+    `_decide.html`) with `page.decide` holding what was typed in `draft` and the sentences in
+    `errors`, by field name ("" for the whole form).
+  - somebody decided first, 409 (`AlreadyDecided`): the same templates with `page.overtaken` set;
+    what was typed stays in `draft` when the case can still be decided.
+  - not this person's, 403: `PermissionDenied`; `romulus_site.views.not_allowed` answers it.
 """
 
 from __future__ import annotations
@@ -27,6 +33,9 @@ from datetime import datetime, timedelta
 from typing import ClassVar, Literal
 from uuid import UUID
 
+from reconciliation.core.classify import BEFORE_SEND, Phase
+from reconciliation.core.states import TransmissionState
+from workflows.core.durations import took
 from workflows.pages import Fact, Link, Pager
 
 # A window that ends within the hour is said to be closing: time to wake someone and decide.
@@ -141,6 +150,40 @@ class Leg:
     text: str = ""
 
 
+Legs = tuple[Leg, Leg, Leg]
+
+NEVER = Leg("none")
+NO_WAY = {
+    Phase.RESOLVE: "name not found",
+    Phase.CONNECT: "no connection",
+    Phase.TLS: "no safe connection",
+}
+
+
+def legs(phase: str, state: str, length: timedelta) -> Legs:
+    """Return a transmission's connect, send and wait, by the `phase` it reached in `length`.
+
+    Solid is what is known to have happened; whatever may have happened unseen is a gap.
+    """
+    if state == TransmissionState.SENDING:
+        return (Leg("gap", "on its way"), NEVER, NEVER)
+    reached = Phase(phase) if phase else Phase.RESOLVE
+    if reached in BEFORE_SEND:
+        kind: Literal["stop", "gap"] = "stop" if state == TransmissionState.NOT_SENT else "gap"
+        return (Leg(kind, NO_WAY[reached]), Leg("none", "nothing sent"), NEVER)
+    if reached is Phase.SEND:
+        return (Leg("done"), Leg("short", "cut off"), NEVER)
+    if reached is Phase.WAIT:
+        return (Leg("done"), Leg("sent"), Leg("gap", f"{took(length)}, no answer"))
+    if state == TransmissionState.UNKNOWN:
+        return (
+            Leg("done"),
+            Leg("sent"),
+            Leg("gap", f"{took(length)}, an answer that proves nothing"),
+        )
+    return (Leg("done"), Leg("sent"), Leg("done", f"answer in {took(length)}"))
+
+
 @dataclass(frozen=True, slots=True)
 class Rung:
     """One transmission."""
@@ -237,7 +280,8 @@ class DecisionOption:
     """One of the six decisions. All six are shown; those not allowed say why.
 
     Attributes:
-        kind: `applied send_again replace undo abandon keep_holding`.
+        kind: `applied send_again replace undo abandon keep_holding`; of a run that is held
+            itself `try_again fail_run keep_holding`.
         button: names the outcome, "Record: it is done".
         then: what starts when it is recorded, in order.
         warning: what cannot be called back, or how it can be corrected.
@@ -279,10 +323,16 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class DecisionForm:
-    """The form of a case that the reader may decide."""
+    """The form of a case that the reader may decide.
 
+    `url` takes the decision, `page_url` is the page of the case.
+    """
+
+    url: str
+    page_url: str
+    subject: Literal["operation", "run"]
     options: tuple[DecisionOption, ...]
-    code: str  # the last six characters of the operation ID, to be typed
+    code: str  # the last six characters of the subject's ID, to be typed
     version: int  # of the hold as it was read
     token: str  # posted once: a repeat gets the first answer
     read_at: datetime
@@ -315,9 +365,10 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Overtaken:
-    """Somebody decided first: theirs is in force, ours had no effect."""
+    """Somebody decided first, or proof arrived (`theirs` is None): ours had no effect."""
 
-    theirs: Recorded
+    message: str  # who or what was first
+    theirs: Recorded | None
     title: str  # what was chosen
     note: str  # what was typed
     at: datetime
@@ -365,3 +416,30 @@ class OperationPage:
     @property
     def poll_seconds(self) -> int:
         return 30
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRunPage:
+    """A run that is held itself, because a step spent its tries: why, what can be decided, record."""
+
+    id: UUID
+    title: str
+    lede: str
+    state: str  # of the run
+    run: Link
+    position: str
+    facts: tuple[Fact, ...]
+    owner: Owner | None = None
+    held_since: datetime | None = None
+    due_at: datetime | None = None
+    is_late: bool = False
+    blocks: tuple[BlockedStep, ...] = ()
+    record: tuple[RecordEntry, ...] = ()
+    decide: DecisionForm | None = None
+    not_yours: str = ""
+    decision: Recorded | None = None
+    overtaken: Overtaken | None = None
+
+    @property
+    def is_held(self) -> bool:
+        return self.held_since is not None

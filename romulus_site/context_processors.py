@@ -62,7 +62,7 @@ class Shell:
     @property
     def person(self) -> str:
         user = self._request.user
-        return user.get_full_name() or user.get_username()
+        return (user.is_authenticated and user.get_full_name()) or user.get_username()
 
     @property
     def environment(self) -> str:

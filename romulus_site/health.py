@@ -8,13 +8,13 @@ from django.views.decorators.http import require_safe
 
 
 @require_safe
-def healthz(request: HttpRequest) -> HttpResponse:
+def healthz(_request: HttpRequest) -> HttpResponse:
     """The process answers. Asks nothing else, so that a database that is away restarts nobody."""
     return HttpResponse("The console answers.\n", content_type="text/plain")
 
 
 @require_safe
-def readyz(request: HttpRequest) -> HttpResponse:
+def readyz(_request: HttpRequest) -> HttpResponse:
     """The database answers too; 503 while it does not."""
     try:
         with connection.cursor() as cursor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from http import HTTPStatus
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
@@ -51,14 +52,17 @@ def session_ended(get_response: GetResponse) -> GetResponse:
             return response
         query = urlencode({"next": page_of(request), "ended": "1"})
         login = resolve_url(settings.LOGIN_URL)
-        return HttpResponse(status=401, headers={"HX-Redirect": f"{login}?{query}"})
+        to_login = {"HX-Redirect": f"{login}?{query}"}
+        return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers=to_login)
 
     return middleware
 
 
 def _leads_to_login(response: HttpResponseBase) -> bool:
     target = response.headers.get("Location", "")
-    return response.status_code == 302 and urlsplit(target).path == resolve_url(settings.LOGIN_URL)
+    return response.status_code == HTTPStatus.FOUND and urlsplit(target).path == resolve_url(
+        settings.LOGIN_URL
+    )
 
 
 def page_of(request: HttpRequest) -> str:

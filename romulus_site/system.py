@@ -74,7 +74,7 @@ class System:
 
         self._start_database()
         with self._progress.step("Accounts"):
-            messages: list[str] = first_run.prepare().messages
+            messages = first_run.prepare(demo=self.wanted.demo).messages
         self._start_children()
         return messages
 

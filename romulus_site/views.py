@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 
 @require_safe
-def start(request: HttpRequest) -> HttpResponseRedirect:
+def start(_request: HttpRequest) -> HttpResponseRedirect:
     return redirect("review")
 
 
@@ -35,6 +35,6 @@ def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
     return render(request, template, {"reason": str(exception)}, status=HTTPStatus.FORBIDDEN)
 
 
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
     """404: also for what the person may not see, so that nothing tells the two apart."""
     return render(request, "404.html", status=HTTPStatus.NOT_FOUND)

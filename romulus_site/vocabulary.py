@@ -43,7 +43,7 @@ UNKNOWN = Word(
     hatched=True,
     heading="Outcome unknown",
 )
-HELD = Word("Held", "hold", "held", "waits for a person’s decision")
+HELD = Word("Held", "hold", "held", "waits for a person's decision")
 SENDING = Word("Sending", "move", "sending", "bytes are leaving")
 CANCELLED = Word("Cancelled", "quiet", "cancelled", "stopped by a person")
 MATCH = Word("Match", "good", "match", "a record that is ours")
@@ -111,7 +111,7 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "absence": NO_MATCH,
         "unavailable": Word("Unavailable", "wait", "unavailable", "could not look"),
         "conflict": Word("Conflict", "hold", "conflict", "records that cannot all be true"),
-        "operator": Word("Person’s word", "quiet", "user", "what a colleague states"),
+        "operator": Word("Person's word", "quiet", "user", "what a colleague states"),
         "stale": Word("Stale", "quiet", "stale", "too old to decide on", cut=True),
     },
     "decision": {
@@ -124,7 +124,7 @@ VOCABULARY: dict[str, dict[str, Word]] = {
     "hold": {
         "open": HELD,
         "decided": Word("Decided", "good", "recorded", "a person decided"),
-        "released": Word("Released", "quiet", "completed", "settled without a decision"),
+        "closed": Word("Closed", "quiet", "completed", "proof arrived by itself"),
     },
     "step": {
         "done": Word("Committed", "good", "committed", "its result counts"),

@@ -8,7 +8,8 @@ RomulusError
 │   └── InvalidDecision        a decision that lacks what it needs; names the field
 └── Conflict
     ├── AlreadyDecided         somebody decided first; carries the decision
-    └── NotAllowed             this decision is not safe or not this person's
+    ├── NotAllowed             this decision is not safe or not this person's
+    └── DispatchTurnedOff      between the decision to send and the send
 """
 
 from __future__ import annotations
@@ -44,6 +45,10 @@ class AlreadyDecided(Conflict):
     def __init__(self, message: str, decision: Any = None) -> None:
         super().__init__(message)
         self.decision = decision
+
+
+class DispatchTurnedOff(Conflict):
+    """Dispatch was turned off before anything was sent."""
 
 
 class NotAllowed(Conflict):

@@ -120,7 +120,7 @@ class Sentence:
 
 HOLD_SENTENCES: dict[HoldReason, Sentence] = {
     HoldReason.NOT_READY: Sentence(
-        "Nothing was sent: the provider is not ready for writes.",
+        "Nothing more is sent: the provider is not ready for writes.",
         "",
         "Setting up what is missing, then sending.",
     ),

@@ -20,20 +20,20 @@ BEGIN
     IF (NEW.id, NEW.run_id, NEW.step, NEW.visit, NEW.effect, NEW.provider_id, NEW.action,
         NEW.target, NEW.summary, NEW.amount, NEW.currency, NEW.parameters_redacted,
         NEW.parameters_digest, NEW.idempotency_key, NEW.key_scope, NEW.request_sealed,
-        NEW.supersedes_id, NEW.created_at)
+        NEW.supersedes_id, NEW.contract_version_id, NEW.created_at)
        IS DISTINCT FROM
        (OLD.id, OLD.run_id, OLD.step, OLD.visit, OLD.effect, OLD.provider_id, OLD.action,
         OLD.target, OLD.summary, OLD.amount, OLD.currency, OLD.parameters_redacted,
         OLD.parameters_digest, OLD.idempotency_key, OLD.key_scope, OLD.request_sealed,
-        OLD.supersedes_id, OLD.created_at)
+        OLD.supersedes_id, OLD.contract_version_id, OLD.created_at)
     THEN
         RAISE EXCEPTION 'the identity of operation % does not change', OLD.id
             USING ERRCODE = 'restrict_violation';
     END IF;
-    -- Once sent: when, until when it may be repeated, and under which contract.
+    -- Once sent: when, and until when it may be repeated.
     IF OLD.first_sent_at IS NOT NULL
-       AND (NEW.first_sent_at, NEW.replay_not_after, NEW.contract_version_id)
-           IS DISTINCT FROM (OLD.first_sent_at, OLD.replay_not_after, OLD.contract_version_id)
+       AND (NEW.first_sent_at, NEW.replay_not_after)
+           IS DISTINCT FROM (OLD.first_sent_at, OLD.replay_not_after)
     THEN
         RAISE EXCEPTION 'what protects operation % was fixed when it was first sent', OLD.id
             USING ERRCODE = 'restrict_violation';

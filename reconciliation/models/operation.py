@@ -22,7 +22,8 @@ class Operation(models.Model):
     visit = models.PositiveIntegerField()
     effect = models.CharField(max_length=100)
     provider = models.ForeignKey(Provider, on_delete=models.PROTECT, related_name="operations")
-    contract_version = models.ForeignKey(ContractVersion, on_delete=models.PROTECT, null=True)
+    # The contract in force when it was opened; it is settled under this one.
+    contract_version = models.ForeignKey(ContractVersion, on_delete=models.PROTECT)
     action = models.CharField(max_length=100)
     target = models.CharField(max_length=300)
     summary = models.CharField(max_length=300)

@@ -22,7 +22,13 @@ from django.db.models.functions import Now
 from reconciliation import access
 from reconciliation.core.errors import AlreadyDecided, InvalidDecision, NotAllowed
 from reconciliation.core.options import Option, options
-from reconciliation.core.states import DecisionKind, EvidenceKind, HoldState, OperationState
+from reconciliation.core.states import (
+    SETTLED,
+    DecisionKind,
+    EvidenceKind,
+    HoldState,
+    OperationState,
+)
 from reconciliation.models import Decision, Evidence, Hold, Operation
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.facts import load_facts
@@ -143,8 +149,20 @@ def code_of(subject: UUID | None) -> str:
 def offers_on(hold: Hold) -> list[Option]:
     """The decisions on a hold, as they are offered now."""
     if hold.operation is None:
-        return [Option(kind, True) for kind in RUN_KINDS]
+        return [offer_on_run(hold, kind) for kind in RUN_KINDS]
     return options(load_facts(hold.operation), database_now())
+
+
+def offer_on_run(hold: Hold, kind: DecisionKind) -> Option:
+    unsettled = hold.run.operations.exclude(state__in=SETTLED).exists()
+    if kind is DecisionKind.FAIL_RUN and unsettled:
+        return Option(
+            kind,
+            False,
+            "An operation of this run is not settled: its outcome must be known first.",
+            "Trying the step again, which settles the operation or holds it.",
+        )
+    return Option(kind, True)
 
 
 def ensure_offered(offers: list[Option], kind: DecisionKind) -> None:

@@ -32,11 +32,14 @@ def open_operation_hold(operation: Operation, reason: HoldReason, missing: tuple
     )
     moved = Operation.objects.move(operation, target, due_at=None)
     assert moved, "the run's lock keeps others away"
-    message = str(HOLD_SENTENCES[reason])
-    if missing:
-        message += " Missing: " + "; ".join(missing) + "."
+    message = not_ready(missing) if reason is HoldReason.NOT_READY else str(HOLD_SENTENCES[reason])
     queue = queue_for(operation.run.tenant_id, operation)
     return open_hold(operation.run_id, operation, queue, reason, message)
+
+
+def not_ready(missing: tuple[str, ...]) -> str:
+    lacks = "; ".join(missing)
+    return f"{HOLD_SENTENCES[HoldReason.NOT_READY]} Missing: {lacks}."
 
 
 def open_run_hold(claim: Claim, reason: str, message: str) -> None:

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from reconciliation.models import Operation, Provider
 from reconciliation.sealing import digest, redact, seal
-from reconciliation.services.providers import adapter_of
+from reconciliation.services.providers import adapter_of, contract_of
 from workflows.core.errors import LostOwnership, PermanentError
 from workflows.core.intents import Intent
 from workflows.core.states import RunState
@@ -31,14 +31,15 @@ def operation_of(claim: Claim) -> Operation | None:
     )
 
 
-def open_operation(claim: Claim, intent: Intent) -> Operation:
+def open_operation(claim: Claim, intent: Intent, provider: Provider) -> Operation:
     """Write down one intended effect: its identity, its key and the exact bytes of its request.
 
     Raises:
         PermanentError: the intent cannot become a request; says what is wrong.
         LostOwnership: a later claim holds the run; nothing was written.
     """
-    provider = provider_of(claim)
+    contract = provider.contract_version
+    assert contract is not None, "the caller holds the run of a provider without one"
     parameters = dict(intent.parameters)
     ensure_storable(parameters, f"parameters of {intent.action}")
     operation = Operation(
@@ -47,7 +48,7 @@ def open_operation(claim: Claim, intent: Intent) -> Operation:
         visit=claim.visit,
         effect=intent.effect,
         provider=provider,
-        contract_version=provider.contract_version,
+        contract_version=contract,
         action=intent.action,
         target=intent.target,
         summary=intent.summary,
@@ -81,11 +82,8 @@ def provider_of(claim: Claim) -> Provider:
 
 
 def request_of(operation: Operation, parameters: dict[str, object]) -> tuple[dict[str, str], bytes]:
-    """Return the scope that the key is pinned to, and the sealed bytes; none without contract."""
-    provider = operation.provider
-    if provider.contract_version is None:
-        return {"account": provider.account}, b""
-    adapter = adapter_of(provider, provider.contract_version.contract)
+    """Return the scope that the key is pinned to, and the sealed bytes of the request."""
+    adapter = adapter_of(operation.provider, contract_of(operation))
     prepared = adapter.prepare(
         operation.action, parameters, operation.pk, operation.idempotency_key
     )

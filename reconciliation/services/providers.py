@@ -6,7 +6,7 @@ from reconciliation.adapters.base import Adapter, Connection
 from reconciliation.adapters.registry import adapter_for
 from reconciliation.core.contracts import Contract
 from reconciliation.core.errors import InvalidProvider
-from reconciliation.models import ContractVersion, Operation, Provider
+from reconciliation.models import Operation, Provider
 from reconciliation.sealing import unseal
 
 
@@ -30,12 +30,9 @@ def adapter_of(provider: Provider, contract: Contract) -> Adapter:
     return adapter_for(provider.adapter, connection_to(provider), contract)
 
 
-def contract_in_force(operation: Operation) -> Contract | None:
-    """The contract that the operation was sent under, or that it would be sent under now."""
-    version: ContractVersion | None = (
-        operation.contract_version or operation.provider.contract_version
-    )
-    return version.contract if version else None
+def contract_of(operation: Operation) -> Contract:
+    """The contract that the operation was opened under, whatever the provider's is now."""
+    return operation.contract_version.contract
 
 
 def missing_of(provider: Provider) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from reconciliation.models import Evidence, Operation
 from reconciliation.services.facts import load_facts
 from reconciliation.services.holds import close_by_proof, open_operation_hold, run_of
 from reconciliation.services.ledger import WITH_PROVIDER
-from reconciliation.services.providers import adapter_of, contract_in_force
+from reconciliation.services.providers import adapter_of, contract_of
 from reconciliation.services.transmit import add_record_evidence, intended_by
 from workflows.core.states import RunState
 from workflows.models import Run
@@ -34,6 +34,9 @@ log = structlog.get_logger(__name__)
 # How long a process that took a due reconciliation has for it before another one may take it.
 TAKEN = timedelta(seconds=60)
 DUE_BATCH = 100
+# What waits for a person to change something is looked at now and then all the same: a switch that
+# was thrown at the very moment of parking must not leave it lying.
+LOOK_AGAIN = timedelta(seconds=60)
 
 
 def load(operation: UUID) -> Operation:
@@ -92,12 +95,8 @@ def ask_again(operation_id: UUID) -> None:
 
 
 def can_be_asked(operation: Operation) -> bool:
-    contract = contract_in_force(operation)
-    return (
-        contract is not None
-        and contract.look_up is not None
-        and not OperationState(operation.state).is_settled
-    )
+    settled = OperationState(operation.state).is_settled
+    return contract_of(operation).look_up is not None and not settled
 
 
 def follow(operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
@@ -134,7 +133,8 @@ def proven(operation: Operation) -> bool:
 def follow_parked(run: Run, operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
     match move:
         case Wait(until):
-            Operation.objects.filter(pk=operation.pk).update(due_at=until)
+            due = until or database_now() + LOOK_AGAIN
+            Operation.objects.filter(pk=operation.pk).update(due_at=due)
         case Hold(reason):
             hold = open_operation_hold(operation, reason, missing)
             failure = {"reason": str(reason), "message": hold.message}
@@ -157,8 +157,7 @@ def wake(run: Run) -> None:
 
 def look_up(operation: Operation) -> None:
     """Ask the provider for its records of the operation, and keep the answer as evidence."""
-    contract = contract_in_force(operation)
-    assert contract is not None
+    contract = contract_of(operation)
     adapter = adapter_of(operation.provider, contract)
     answer = adapter.look_up(operation.action, operation.pk, contract.timeout.total_seconds())
     with transaction.atomic():
@@ -191,8 +190,7 @@ def add_found(operation: Operation, records: list[Found]) -> None:
 
 def verify(operation: Operation, resource: str) -> None:
     """Ask whether the result is as it should be, and keep the answer as evidence."""
-    contract = contract_in_force(operation)
-    assert contract is not None
+    contract = contract_of(operation)
     adapter = adapter_of(operation.provider, contract)
     answer = adapter.verify(operation.action, resource, contract.timeout.total_seconds())
     if isinstance(answer, Unavailable):

@@ -20,13 +20,14 @@ from django.db import connection, transaction
 from reconciliation.adapters.base import Prepared, Transmitted
 from reconciliation.core.classify import Classification, Phase, Report, classify
 from reconciliation.core.contracts import Contract, Meaning
+from reconciliation.core.errors import DispatchTurnedOff
 from reconciliation.core.facts import Dispatch
 from reconciliation.core.matching import Comparison, Difference, Fit, Found, Intended, compare
 from reconciliation.core.states import EvidenceKind, OperationState, Purpose, TransmissionState
 from reconciliation.models import Evidence, Operation, Provider, Transmission
 from reconciliation.sealing import REDACTED, unseal
 from reconciliation.services.ledger import ensure_held
-from reconciliation.services.providers import adapter_of, contract_in_force
+from reconciliation.services.providers import adapter_of, contract_of
 from workflows.failpoints import failpoint
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
@@ -37,10 +38,6 @@ log = structlog.get_logger(__name__)
 IN_FLIGHT_GRACE = timedelta(seconds=1)
 
 
-class DispatchTurnedOff(Exception):
-    """Dispatch was turned off between the decision to send and the send."""
-
-
 def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
     """Transmit the stored bytes once and record what that proves.
 
@@ -48,8 +45,7 @@ def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
         LostOwnership: a later claim holds the run; nothing was sent.
         DispatchTurnedOff: nothing was sent.
     """
-    contract = contract_in_force(operation)
-    assert contract is not None  # `decide` holds an operation whose provider has none
+    contract = contract_of(operation)
     failpoint("before_dispatch", claim.step.name)
     transmission = begin(operation, claim, purpose, contract)
     failpoint("after_dispatch", claim.step.name)
@@ -78,9 +74,6 @@ def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contra
         changes: dict[str, Any] = {"due_at": None}
         if operation.first_sent_at is None:
             changes["first_sent_at"] = now
-            changes["contract_version"] = (
-                operation.contract_version or operation.provider.contract_version
-            )
             if contract.replay is not None:
                 changes["replay_not_after"] = now + contract.replay.window
         moved = Operation.objects.move(operation, OperationState.SENDING, **changes)
@@ -104,11 +97,6 @@ def dispatch_now(operation: Operation) -> Dispatch:
 def transmit(operation: Operation, transmission: Transmission, contract: Contract) -> Transmitted:
     """Send the stored bytes. What goes wrong in the adapter itself leaves the outcome unknown."""
     adapter = adapter_of(operation.provider, contract)
-    if adapter.connection.scope != operation.key_scope:
-        # The key counts elsewhere: through another account or endpoint it would be a first send.
-        return Transmitted(
-            Report(Phase.RESOLVE), detail="the provider is set up for another account or endpoint"
-        )
     prepared = Prepared.from_bytes(unseal(operation.request_sealed))
     try:
         return adapter.transmit(
@@ -249,7 +237,7 @@ def shown_difference(operation: Operation, each: Difference) -> dict[str, str]:
 
 
 def another_resource(operation: Operation, resource: str) -> str:
-    """The resource that earlier evidence named, if it is another one: then there are two effects."""
+    """The resource that earlier evidence named, if it is another: then there are two effects."""
     earlier = operation.evidence.filter(completes=True).exclude(resource=resource).first()
     return earlier.resource if earlier else ""
 

@@ -12,6 +12,7 @@ from datetime import datetime
 import structlog
 
 from reconciliation.core.decide import decide
+from reconciliation.core.errors import DispatchTurnedOff
 from reconciliation.core.facts import (
     HOLD_SENTENCES,
     WAIT_SENTENCES,
@@ -28,12 +29,13 @@ from reconciliation.core.facts import (
     WaitReason,
 )
 from reconciliation.core.states import OperationState
-from reconciliation.models import Operation
+from reconciliation.models import Operation, Provider
 from reconciliation.services.facts import load_facts
-from reconciliation.services.holds import open_operation_hold
-from reconciliation.services.ledger import open_operation, operation_of
-from reconciliation.services.reconcile import look_up, verify
-from reconciliation.services.transmit import DispatchTurnedOff, give_up_lost_sends, send
+from reconciliation.services.holds import not_ready, open_hold, open_operation_hold
+from reconciliation.services.ledger import open_operation, operation_of, provider_of
+from reconciliation.services.providers import missing_of
+from reconciliation.services.reconcile import LOOK_AGAIN, look_up, verify
+from reconciliation.services.transmit import give_up_lost_sends, send
 from workflows.core.errors import UsageError
 from workflows.core.intents import Intent
 from workflows.services import kinds
@@ -69,9 +71,22 @@ def first_opening(claim: Claim, view: RunView) -> Operation | kinds.Result:
         wrong = UsageError(f"step {claim.step.name} returned {type(value).__name__}, not Intent")
         return after_failure(claim, wrong)
     try:
-        return open_operation(claim, value)
+        provider = provider_of(claim)
+        if provider.contract_version is None:
+            return hold_without_contract(claim, provider)
+        return open_operation(claim, value, provider)
     except UsageError as error:
         return kinds.Fail("intent_refused", str(error))
+
+
+def hold_without_contract(claim: Claim, provider: Provider) -> kinds.Hold:
+    """Without a contract no key and no request can be made: the run itself is held."""
+    reason, message = HoldReason.NOT_READY, not_ready(missing_of(provider))
+
+    def held() -> None:
+        open_hold(claim.run, None, provider.default_queue, reason, message)
+
+    return kinds.Hold(reason, message, also=held)
 
 
 def settle(claim: Claim, operation: Operation) -> kinds.Result:
@@ -152,8 +167,10 @@ def hold(operation: Operation, reason: HoldReason, facts: Facts) -> kinds.Result
 def park(operation: Operation, until: datetime | None, reason: WaitReason) -> kinds.Result:
     """Give the worker back; the sweep brings the operation up again when it is due."""
 
+    due = until or database_now() + LOOK_AGAIN
+
     def parked() -> None:
-        Operation.objects.filter(pk=operation.pk).update(due_at=until)
+        Operation.objects.filter(pk=operation.pk).update(due_at=due)
 
     return kinds.Park(reason, WAIT_SENTENCES[reason], also=parked)
 

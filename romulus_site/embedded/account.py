@@ -1,9 +1,9 @@
 """Whom the embedded server runs as: PostgreSQL refuses root.
 
-An ordinary user runs it as itself. Root lets a system account run it where that account reaches
-the folders; else a user namespace shows the server another user while its files stay root's; where
-that is forbidden too, the programs are copied to where the account reaches them. Permissions are
-only ever given on the data folder itself, never on a parent of it.
+An ordinary user runs it as itself. Root lets the folder's owner or a system account run it, where
+that one reaches the folders; else a user namespace shows the server another user while its files
+stay root's; where that is forbidden too, the programs are copied to where the account reaches them.
+Permissions are only ever given on the data folder itself, never on a parent of it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class Account:
 
     def let_through(self, data: Path) -> None:
         """Let this account pass `data` (not list it); nobody else gains anything."""
-        mode = data.stat().st_mode
-        if self.owner == os.geteuid() or mode & 0o001:
+        state = data.stat()
+        mode = state.st_mode
+        if self.owner in (os.geteuid(), state.st_uid) or mode & 0o001:
             return
         os.chown(data, -1, self.group)
         data.chmod(mode & 0o707 | 0o010)
@@ -71,7 +72,7 @@ def choose(binaries: Binaries, data: Path, sockets: Path) -> tuple[Account, Bina
     """
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid()), binaries
-    candidates = list(accounts_of_root())
+    candidates = list(accounts_of_root(data))
     reached = {data, sockets.parent}
     for account in candidates:
         account.let_through(data)
@@ -94,15 +95,23 @@ def with_copy(
     return None
 
 
-def accounts_of_root() -> Iterator[Account]:
-    """Yield those whom root may let run the server, the preferred one first."""
+def accounts_of_root(data: Path) -> Iterator[Account]:
+    """Yield those whom root may let run the server of `data`, the preferred one first."""
+    if data.stat().st_uid != 0:
+        # Made by an ordinary user, who shall find everything usable afterwards.
+        with suppress(KeyError):
+            yield dropping_to(pwd.getpwuid(data.stat().st_uid))
     for name in SYSTEM_ACCOUNTS:
         with suppress(KeyError):
-            system = pwd.getpwnam(name)
+            system = dropping_to(pwd.getpwnam(name))
             break
     else:
         return
-    options = (f"--uid={system.pw_uid}", f"--gid={system.pw_gid}")
-    yield Account(system.pw_uid, system.pw_gid, options)
+    yield system
     if sys.platform == "linux":
-        yield Account(0, 0, (*options, "--namespace"))
+        yield Account(0, 0, (*system.options, "--namespace"))
+
+
+def dropping_to(entry: pwd.struct_passwd) -> Account:
+    options = (f"--uid={entry.pw_uid}", f"--gid={entry.pw_gid}")
+    return Account(entry.pw_uid, entry.pw_gid, options)

@@ -7,7 +7,7 @@ shown as text. Nothing here reads the clock when the page gives its own `now`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from uuid import UUID
 
 from django.template import Context, Library
@@ -17,13 +17,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from romulus_site.vocabulary import word
+from workflows.core.durations import age, took
 
 register = Library()
 
 ID_TAIL = 6  # people type and compare the last six characters of an ID
-
-# Below two minutes the seconds are worth telling, above they only flicker.
-SECONDS_UNTIL = timedelta(minutes=2)
 
 
 # --- icons and states -------------------------------------------------------------------------
@@ -88,7 +86,7 @@ def when(
     `focus` makes it focusable: only where it stands alone, never in every row of a table.
     """
     if at is None:
-        return format_html('<span class="muted">{}</span>', "–")
+        return format_html('<span class="muted" aria-label="none">{}</span>', "-")
     at = at.astimezone(UTC)
     if clock := CLOCKS.get(style):
         relative, moving = clock(at), ""
@@ -136,33 +134,8 @@ def _relative(at: datetime, now: datetime, style: str) -> str:
             return f"in {age(at - now)}" if at > now else f"{age(now - at)} ago"
 
 
-@register.filter
-def age(length: timedelta | float) -> str:
-    """A length of time in two units at most, rounded down: "3 h 7 min", "41 s"."""
-    length = length if isinstance(length, timedelta) else timedelta(seconds=length)
-    seconds = max(int(length.total_seconds()), 0)
-    days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
-    if days:
-        return _units((days, "d"), (hours, "h"))
-    if hours:
-        return _units((hours, "h"), (minutes, "min"))
-    if length >= SECONDS_UNTIL:
-        return f"{minutes} min"
-    return _units((minutes, "min"), (seconds % 60, "s"))
-
-
-def _units(*parts: tuple[int, str]) -> str:
-    return " ".join(f"{number} {unit}" for number, unit in parts if number) or "0 s"
-
-
-@register.filter
-def took(length: timedelta | float) -> str:
-    """How long a machine took: "84 ms", "2.1 s", then as `age`."""
-    length = length if isinstance(length, timedelta) else timedelta(seconds=length)
-    seconds = max(length.total_seconds(), 0.0)
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 60 else age(length)
+register.filter("age", age)
+register.filter("took", took)
 
 
 # --- names and numbers ------------------------------------------------------------------------

@@ -161,11 +161,29 @@ def test_a_provider_without_owner_or_contract_sends_nothing_and_says_so(
 ) -> None:
     ready_provider("payments", destination.url, default_queue=None, contract_version=None)
     run = advanced(started_run("refund"))
-    operation = Operation.objects.get(run=run)
     assert run.state == "held"
-    message = Hold.objects.get(operation=operation).message
-    assert "a contract" in message and "an owner" in message
-    assert sends(destination, operation) == 0
+    message = Hold.objects.get(run=run).message
+    assert "a contract" in message
+    assert "an owner" in message
+    assert destination.client.journal() == []
+
+
+def test_a_provider_that_gets_its_owner_is_sent_to_when_a_person_says_so(
+    destination: RunningDestination,
+) -> None:
+    provider = ready_provider("payments", destination.url)
+    queue = provider.default_queue
+    Provider.objects.filter(pk=provider.pk).update(default_queue=None)
+    operation = Operation.objects.get(run=advanced(started_run("refund")))
+    assert open_hold_of(operation).reason == "not_ready"
+    assert destination.client.journal() == []
+
+    Provider.objects.filter(pk=provider.pk).update(default_queue=queue)
+    administrator = person("admin_1", is_superuser=True)
+    decided = answer(DecisionKind.SEND_AGAIN, operation)
+    record_decision(open_hold_of(operation).pk, administrator, decided)
+    assert settled(operation.run).state == "completed"
+    assert effects(destination, operation) == 1
 
 
 def test_dispatch_paused_sends_nothing_and_resumes(destination: RunningDestination) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import chain, pairwise
 
 FOLD_FROM = timedelta(seconds=60)
 FOLD_WIDTH = 8.0  # percent
@@ -26,6 +26,7 @@ BAR_LEAST = 0.55  # percent: a bar of a few milliseconds is still seen and hit
 LETTER = 0.85  # percent that a letter takes on the narrowest axis; decides where labels fit
 
 TICK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
+TICK_LAYOUTS = ((43200, "%d %b"), (60, "%H:%M"), (0, "%H:%M:%S"))  # from this step on, in seconds
 TICKS = 8
 TICK_ROOM = 9.0  # percent between the middles of two tick labels
 
@@ -194,9 +195,14 @@ def axis(spans: Sequence[Span], start: datetime, end: datetime, *, fold: bool = 
 def quiet_stretches(
     spans: Sequence[Span], start: datetime, end: datetime
 ) -> list[tuple[datetime, datetime]]:
-    """Return the stretches to fold: no work in them, nothing begins or ends, over a minute."""
+    """Return the stretches to fold: no work in them, nothing begins or ends, over a minute.
+
+    Where there was no work at all there is nothing to make room for, and nothing folds.
+    """
     busy = _busy(spans, start, end)
     work = sum((until - begin for begin, until in busy), timedelta())
+    if not work:
+        return []
     pad = min(work * PAD_SHARE, PAD_AT_MOST)
     gaps = [(before[1], after[0]) for before, after in pairwise(busy)]
     return [(begin + pad, until - pad) for begin, until in gaps if until - begin > FOLD_FROM]
@@ -266,9 +272,9 @@ def _rows(lanes: Sequence[Lane], along: Axis) -> tuple[Row, ...]:
 def _bars(lane: Lane, number: int, along: Axis) -> tuple[Bar, ...]:
     spans = sorted(lane.spans, key=lambda span: span.start)
     places = [_place(span, along) for span in spans]
-    starts = [x for x, _ in places[1:]] + [100.0]
+    followings = chain((x for x, _ in places[1:]), [100.0])
     bars, reached = [], 0.0
-    for span, (x, width), following in zip(spans, places, starts, strict=True):
+    for span, (x, width), following in zip(spans, places, followings, strict=False):
         height = 18 if span.paint in {"done", "gone"} else 14
         y = number * LANE_HEIGHT + (LANE_HEIGHT - height) // 2
         covered = reached > x + width  # by a bar that began earlier: no text on top of it
@@ -326,7 +332,7 @@ def _ticks(along: Axis) -> tuple[Tick, ...]:
     """Return clock times at round steps, where there is room between folds, start and end."""
     wanted = along.shown_seconds / TICKS
     step = next((step for step in TICK_STEPS if step >= wanted), TICK_STEPS[-1])
-    layout = "%H:%M:%S" if step < 60 else "%H:%M" if step < 43200 else "%d %b"
+    layout = next(layout for above, layout in TICK_LAYOUTS if step >= above)
     taken = [0.0, 100.0] + [along.x(begin) + along.fold_width / 2 for begin, _ in along.quiet]
     ticks = [Tick(0.0, along.start.strftime(layout))]
     edges = [along.start, *(edge for part in along.quiet for edge in part), along.end]

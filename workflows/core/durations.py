@@ -1,0 +1,35 @@
+"""How lengths of time are said to people: two units at most."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+MINUTE = timedelta(minutes=1)
+
+# From here on seconds only flicker; below, the minutes alone would be off by too much.
+SECONDS_UNTIL = timedelta(minutes=2)
+
+
+def age(length: timedelta) -> str:
+    """How long ago or how long still, rounded down: "3 h 7 min", "41 s"; never negative."""
+    seconds = max(int(length.total_seconds()), 0)
+    days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
+    if days:
+        return _units((days, "d"), (hours, "h"))
+    if hours:
+        return _units((hours, "h"), (minutes, "min"))
+    if length >= SECONDS_UNTIL:
+        return f"{minutes} min"
+    return _units((minutes, "min"), (seconds % 60, "s"))
+
+
+def took(length: timedelta) -> str:
+    """How long a machine took: "84 ms", "2.1 s", then as `age`."""
+    seconds = max(length.total_seconds(), 0.0)
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if length < MINUTE else age(length)
+
+
+def _units(*parts: tuple[int, str]) -> str:
+    return " ".join(f"{number} {unit}" for number, unit in parts if number) or "0 s"

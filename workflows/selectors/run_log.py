@@ -1,0 +1,90 @@
+"""The event log of a run: what happened, newest first, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from workflows.core.states import AttemptState, RunState
+from workflows.models import Attempt
+from workflows.pages import LogEntry
+from workflows.selectors.run_history import History
+from workflows.selectors.words import title_of
+
+LOG_ROWS = 100
+
+ENDS = {
+    RunState.COMPLETED: "Every step is committed",
+    RunState.FAILED: "The run failed",
+    RunState.CANCELLED: "The run was cancelled",
+}
+
+
+def log_page(
+    entries: Iterable[LogEntry], before: datetime | None
+) -> tuple[tuple[LogEntry, ...], datetime | None]:
+    """Return a page of `entries`, newest first, and from where on older ones are asked for.
+
+    Entries of one moment stay together, so that none falls between two pages.
+    """
+    sorted_entries = sorted(
+        (entry for entry in entries if before is None or entry.at < before),
+        key=lambda entry: (entry.at, entry.fence or 0),
+        reverse=True,
+    )
+    cut = min(LOG_ROWS, len(sorted_entries))
+    while 0 < cut < len(sorted_entries) and sorted_entries[cut].at == sorted_entries[cut - 1].at:
+        cut += 1
+    older = sorted_entries[cut - 1].at if cut < len(sorted_entries) else None
+    return tuple(sorted_entries[:cut]), older
+
+
+def own_entries(history: History) -> Iterator[LogEntry]:
+    """What the execution record itself knows."""
+    run = history.run
+    text = f"{title_of(run)} started, at step {history.steps[0].name}"
+    yield LogEntry(run.created_at, "entry", "started", text, "Romulus")
+    yield from claims(history, history.attempts)
+    for attempt in history.attempts:
+        if attempt.ended_at is not None:
+            yield end_of(history, attempt, attempt.ended_at)
+    if run.finished_at is not None:
+        failure = (run.failure or {}).get("message", "")
+        text = ENDS[RunState(run.state)] + (f": {failure}" if failure else "")
+        yield LogEntry(run.finished_at, "run", run.state, text, "Romulus", run.fence)
+
+
+def claims(history: History, attempts: Sequence[Attempt]) -> Iterator[LogEntry]:
+    before: Attempt | None = None
+    for attempt in attempts:
+        worker = history.worker(attempt)
+        if before is not None and AttemptState(before.state) in (
+            AttemptState.LOST,
+            AttemptState.SUPERSEDED,
+        ):
+            text = (
+                f"{worker} took the lease, fence {attempt.fence}; writes under fence "
+                f"{before.fence} are refused from here"
+            )
+            yield LogEntry(attempt.claimed_at, "entry", "handover", text, worker, attempt.fence)
+        text = f"{attempt.step} begun, try {attempt.number}"
+        yield LogEntry(attempt.claimed_at, "attempt", "running", text, worker, attempt.fence)
+        before = attempt
+
+
+def end_of(history: History, attempt: Attempt, at: datetime) -> LogEntry:
+    worker = history.worker(attempt)
+    state = AttemptState(attempt.state)
+    match state:
+        case AttemptState.LOST:
+            text, by = f"{attempt.step} try {attempt.number} lost: {attempt.error}", "Romulus"
+        case AttemptState.SUPERSEDED:
+            text, by = f"A late write from {worker} was refused; it changed nothing", "Romulus"
+            return LogEntry(at, "entry", "refused", text, by, attempt.fence)
+        case AttemptState.FAILED:
+            text, by = f"{attempt.step} try {attempt.number} failed: {attempt.error}", worker
+        case _ if attempt.pk in history.committed:
+            text, by = f"{attempt.step} committed", worker
+        case _:
+            text, by = f"{attempt.step} stopped without an output; lease released", worker
+    return LogEntry(at, "attempt", state.value, text, by, attempt.fence)

@@ -1,0 +1,74 @@
+"""What other apps know about a run, for its page: they register, this app never imports them.
+
+A run page is drawn from the execution record and from what is registered here: operations below
+their steps, holds, what was sent, and what would move a run that waits for one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from workflows.core.timeline import Lane, Span
+from workflows.models import Run
+from workflows.pages import CheckedCause, Link, LogEntry
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+@dataclass(frozen=True, slots=True)
+class RunParts:
+    """What an app adds to the page of one run; mappings are by the name of the step.
+
+    Attributes:
+        lanes: rows of the timeline below a step's own row.
+        spans: bars in a step's own row.
+        urls: where more can be read about a step.
+        log: entries of the event log, in any order.
+        owner: who moves the run next, when a person does.
+        helps: what would move it, when this app knows better than the run itself.
+        links: where that is done, the primary one first.
+        causes: what was looked at besides the run itself, by name; stands in for the run's own.
+        seen: changes whenever anything above has changed.
+    """
+
+    lanes: Mapping[str, Sequence[Lane]] = field(default_factory=dict)
+    spans: Mapping[str, Sequence[Span]] = field(default_factory=dict)
+    urls: Mapping[str, str] = field(default_factory=dict)
+    log: Sequence[LogEntry] = ()
+    owner: str = ""
+    helps: str = ""
+    links: tuple[Link, ...] = ()
+    causes: tuple[CheckedCause, ...] = ()
+    seen: str = ""
+
+
+class Source(Protocol):
+    def __call__(
+        self, run: Run, user: User, now: datetime, *, before: datetime | None
+    ) -> RunParts: ...
+
+
+_sources: list[Source] = []
+
+
+def register_run_parts(source: Source) -> None:
+    """Let `source(run, user, now, before=…)` add to each run page what `user` may see.
+
+    The log's entries are those before `before`, when it is given; the rest is as it is at `now`.
+    """
+    _sources[:] = [source]
+
+
+def run_parts(run: Run, user: User, now: datetime, *, before: datetime | None = None) -> RunParts:
+    for source in _sources:
+        return source(run, user, now, before=before)
+    return RunParts()
+
+
+def owner_of(run: Run, user: User, now: datetime) -> str:
+    """Who moves the run next, as far as another app knows; empty when none does."""
+    return run_parts(run, user, now).owner

@@ -1,0 +1,32 @@
+"""Who works: the worker processes that were seen lately, and their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from workflows.models import Worker
+
+
+def live_workers() -> QuerySet[Worker]:
+    """The worker processes that were seen within one lease, the latest first."""
+    lately = Now() - timedelta(seconds=settings.ROMULUS_LEASE_SECONDS)
+    return Worker.objects.filter(seen_at__gt=lately).order_by("-seen_at")
+
+
+def live_worker_pids() -> set[int]:
+    return set(live_workers().values_list("pid", flat=True))
+
+
+def worker_names(workers: Iterable[UUID | None]) -> dict[UUID, str]:
+    """What people call each of `workers`: one query, none for no worker."""
+    wanted = {worker for worker in workers if worker is not None}
+    if not wanted:
+        return {}
+    known = Worker.objects.in_bulk(wanted)
+    return {pk: str(known[pk]) if pk in known else f"worker {pk.hex[-6:]}" for pk in wanted}
