@@ -37,7 +37,7 @@ check: setup $(DEVELOPMENT)  ## Check format, lint, types, layers, templates, mi
 	$(BIN)/lint-imports
 	$(BIN)/djlint --quiet --check templates
 	$(BIN)/python manage.py check
-	# No database is asked for its history here: the models and the migration files are compared.
+# The warning: no database is there to be asked for its history; models and files are compared.
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	@! grep -nE '://|^ *--?(index|extra-index|find-links|trusted-host)' requirements/*.txt \
 	    || { echo "Requirement files name no hosts: the reader's own index serves them."; exit 1; }

@@ -1,4 +1,4 @@
-"""Brings `write` steps, holds and the sweep's second duty to the execution record, when ready."""
+"""Brings writes, holds, their sweep and their part of run pages to the execution record."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ class ReconciliationConfig(AppConfig):
     verbose_name = "Reconciliation"
 
     def ready(self) -> None:
+        from reconciliation.selectors.run_parts import run_parts
         from reconciliation.services.holds import open_run_hold
         from reconciliation.services.reconcile import hint_due_operations
         from reconciliation.services.write_step import execute_write
+        from workflows.selectors.run_parts import register_run_parts
         from workflows.services.kinds import register_kind
         from workflows.services.run_holds import register_hold_opener
         from workflows.services.sweep import register_duty
@@ -23,6 +25,7 @@ class ReconciliationConfig(AppConfig):
         register_kind("write", execute_write)
         register_hold_opener(open_run_hold)
         register_duty(hint_due_operations)
+        register_run_parts(run_parts)
         post_migrate.connect(load_contracts, sender=self)
 
 

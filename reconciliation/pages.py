@@ -420,7 +420,7 @@ class OperationPage:
 
 @dataclass(frozen=True, slots=True)
 class HeldRunPage:
-    """A run that is held itself, because a step spent its tries: why, what can be decided, record."""
+    """A run that is held itself, where no operation is: why, what can be decided, the record."""
 
     id: UUID
     title: str

@@ -1,1 +1,24 @@
-urlpatterns: list = []
+"""The addresses of review; what each answers is said in `reconciliation.pages`.
+
+Beside those, `operation_ask` (POST) asks the provider again: 303 to `operation` + `#says`, to htmx
+`_refreshed.html`. The context of an operation has `may_ask`: whether that is offered.
+"""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from reconciliation.views import held_runs, operations, review
+
+urlpatterns: list[URLPattern] = [
+    path("review/", review.review, name="review"),
+    # /runs/<id>/hold/
+    path("runs/<uuid:run>/hold/", held_runs.held_run, name="held_run"),
+    path("runs/<uuid:run>/hold/decide/", held_runs.held_run_decide, name="held_run_decide"),
+    # /operations/<id>/
+    path("operations/<uuid:operation>/", operations.operation, name="operation"),
+    path(
+        "operations/<uuid:operation>/decide/", operations.operation_decide, name="operation_decide"
+    ),
+    path("operations/<uuid:operation>/ask/", operations.operation_ask, name="operation_ask"),
+]

@@ -109,8 +109,9 @@ def destination_port(data: Path, console_port: int) -> int:
     Operations in progress are bound to the address that they were first sent to.
     """
     note = data / "destination.port"
-    if note.exists() and why_not_free(LOOPBACK, int(note.read_text())) is None:
-        return int(note.read_text())
+    noted = note.read_text() if note.exists() else ""
+    if noted.isdecimal() and why_not_free(LOOPBACK, int(noted)) is None:
+        return int(noted)
     port = free_port(console_port + DESTINATION_OFFSET)
     note.write_text(str(port))
     return port

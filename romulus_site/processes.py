@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,12 +43,21 @@ class Part:
     """Whether the process with this ID does its work already."""
 
 
+@dataclass(frozen=True)
+class Surroundings:
+    """Where programs run, and what their environment has beside this process's own."""
+
+    folder: Path
+    environment: Mapping[str, str]
+
+
 class Child:
     """The process of one part, and of its successors."""
 
-    def __init__(self, part: Part, log: Path) -> None:
+    def __init__(self, part: Part, log: Path, surroundings: Surroundings) -> None:
         self.part = part
         self.log = log
+        self._surroundings = surroundings
         self.deaths = 0
         self._start_at = 0.0
         self._started_at = 0.0
@@ -60,17 +69,13 @@ class Child:
 
     def tend(self) -> str | None:
         """Start the process when it does not run; return what to tell people when it has died."""
-        message = self._bury() if self._has_died() else None
+        message = self._bury(self._process) if self._process and self.has_ended() else None
         if self._process is None and time.monotonic() >= self._start_at:
             self._start()
         return message
 
-    def _has_died(self) -> bool:
-        return self._process is not None and self._process.poll() is not None
-
-    def _bury(self) -> str:
-        assert self._process is not None
-        how = describe_end(self._process.returncode)
+    def _bury(self, process: subprocess.Popen[bytes]) -> str:
+        how = describe_end(process.returncode)
         self.kill()
         lived = time.monotonic() - self._started_at
         self.deaths = 1 if lived > RECOVERED_SECONDS else self.deaths + 1
@@ -84,6 +89,8 @@ class Child:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 (our own command line)
                 leash.command(self.part.command, signal=signal.SIGKILL),
+                cwd=self._surroundings.folder,
+                env={**os.environ, **self._surroundings.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -114,14 +121,15 @@ class Child:
 class Supervisor:
     """The children of this process, in stages: what is started first is ended last."""
 
-    def __init__(self, logs: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, logs: Path, surroundings: Surroundings, say: Callable[[str], None]) -> None:
         self.logs = logs
+        self._surroundings = surroundings
         self._say = say
         self._stages: list[list[Child]] = []
 
     def start(self, parts: Iterable[Part]) -> list[Child]:
         """Start `parts` together, without waiting for any of them."""
-        stage = [Child(part, self.logs / f"{part.name}.log") for part in parts]
+        stage = [Child(part, self.logs / f"{part.name}.log", self._surroundings) for part in parts]
         self._stages.append(stage)
         self.tend()
         return stage

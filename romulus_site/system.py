@@ -14,7 +14,7 @@ from django.db import connections
 
 from romulus_site import parts
 from romulus_site.embedded import EmbeddedPostgres, ensure_pgmq
-from romulus_site.processes import Supervisor
+from romulus_site.processes import Supervisor, Surroundings
 from romulus_site.progress import Progress
 
 # Python starts in a second, in several on a machine that is busy with everything else.
@@ -46,7 +46,9 @@ class System:
         self.destination_url = ""
         self._progress = progress
         self._postgres = EmbeddedPostgres(data) if settings.ROMULUS_EMBEDDED else None
-        self._children = Supervisor(data / "logs", progress.say)
+        # Also when the command was given elsewhere, with a relative path to the data.
+        surroundings = Surroundings(settings.BASE_DIR, {"ROMULUS_DATA": str(data)})
+        self._children = Supervisor(data / "logs", surroundings, progress.say)
 
     def __enter__(self) -> Self:
         for number in ENDING_SIGNALS:

@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.db import connection, connections
+from django.test.testcases import LiveServerThread
 from django.test.utils import setup_databases, teardown_databases
 
 from romulus_site.embedded import EmbeddedPostgres
@@ -52,6 +54,22 @@ def committed_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]
     with django_db_blocker.unblock(), cloned(connection) as url:
         yield url
         connections.close_all()
+
+
+@pytest.fixture
+def live_console(committed_db: str) -> Iterator[str]:
+    """The console as a real HTTP server over `committed_db`; gives its address.
+
+    Django's own live server empties every table after a test, which the ledger's refuse.
+    """
+    server = LiveServerThread("127.0.0.1", StaticFilesHandler)
+    server.daemon = True
+    server.start()
+    server.is_ready.wait()
+    if server.error:
+        raise server.error
+    yield f"http://127.0.0.1:{server.port}"
+    server.terminate()
 
 
 @pytest.fixture(scope="session")

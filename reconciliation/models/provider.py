@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from django.core.validators import URLValidator
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -42,7 +43,7 @@ class Provider(models.Model):
     adapter = models.SlugField()
     account = models.CharField(max_length=200)
     region = models.CharField(max_length=100, blank=True)
-    base_url = models.URLField()
+    base_url = models.CharField(max_length=300, validators=[URLValidator(["http", "https"])])
     credential_sealed = models.BinaryField(default=b"", blank=True)
     settings = models.JSONField(default=dict, blank=True)  # the adapter's own; it checks them
     contract_version = models.ForeignKey(

@@ -10,7 +10,7 @@ from typing import Self
 
 from romulus_site import folder_lock
 from romulus_site.embedded import leftovers
-from romulus_site.embedded.cluster import ENVIRONMENT, Cluster, prepare
+from romulus_site.embedded.cluster import ENVIRONMENT, NOT_OURS, Cluster, prepare
 from romulus_site.embedded.errors import AlreadyRunning, EmbeddedError
 from romulus_site.embedded.settings import DATABASE, PORT, USER, connection_string, socket_folder
 from romulus_site.polling import wait_until
@@ -94,16 +94,18 @@ class EmbeddedPostgres:
             self._lock = None
 
     def _take_folder(self) -> None:
-        self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.log.parent.mkdir(mode=0o700, exist_ok=True)
         if self._lock is not None:
             return
         try:
+            self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.log.parent.mkdir(mode=0o700, exist_ok=True)
             self._lock = folder_lock.acquire(self.data / "postgresql.lock")
         except folder_lock.Held as error:
             raise AlreadyRunning(
                 f"Process {error.holder} already runs the PostgreSQL of {self.data}."
             ) from error
+        except PermissionError as error:
+            raise EmbeddedError(NOT_OURS.format(folder=self.data)) from error
 
     def _launch(self, cluster: Cluster) -> subprocess.Popen[bytes]:
         command = cluster.command(cluster.binaries.postgres, "-D", cluster.folder)

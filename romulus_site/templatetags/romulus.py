@@ -101,7 +101,7 @@ def when(
         format_html(' tabindex="{}"', 0) if focus else "",
         relative,
         PREFIXES.get(style, ""),
-        f"{at.day} {at:%b %Y}, {_exact(at) if style in CLOCKS else f'{at:%H:%M:%S}'}",
+        f"{at.day} {at:%b %Y}, {_exact(at) if style in ('clock', 'exact') else f'{at:%H:%M:%S}'}",
     )
 
 

@@ -94,7 +94,8 @@
     const time = event.target.closest?.("time.t:not([data-own])");
     if (!time || new Date().getTimezoneOffset() === 0) return;
     time.dataset.own = "";
-    const own = new Date(time.dateTime).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
+    const style = { hour: "2-digit", minute: "2-digit", timeZoneName: "short" };
+    const own = new Date(time.dateTime).toLocaleTimeString([], style);
     $(".abs", time)?.append(` · ${own}`);
   });
 
@@ -131,7 +132,9 @@
       stash();
       location.reload();
     }
-    for (const menu of $$("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+    for (const menu of $$("details.menu[open]")) {
+      if (!menu.contains(event.target)) menu.open = false;
+    }
   });
 
   document.addEventListener("keydown", (event) => {
@@ -163,6 +166,7 @@
     j: () => move(1),
     k: () => move(-1),
     o: () => row() && $("[data-row-link]", row())?.click(),
+    r: () => $("[aria-keyshortcuts=r]")?.click(),
     d: () => {
       const form = $("form[data-decide]");
       if (!form) return;
@@ -172,7 +176,7 @@
   };
 
   const typing = (target) =>
-    target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+    target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select");
 
   let chord = 0;
   document.addEventListener("keydown", (event) => {
@@ -210,16 +214,19 @@
     }
     const note = form.elements.note;
     const least = Number(form.dataset.noteLeast);
-    if (note.value.trim().length < least) gaps.push([`a note of at least ${least} characters`, note]);
+    const typed = note.value.trim().length;
+    if (typed < least) gaps.push([`a note of at least ${least} characters`, note]);
     const code = form.elements.code;
-    if (code.value.trim().toLowerCase() !== form.dataset.code.toLowerCase()) gaps.push(["the last 6 characters", code]);
+    const fits = code.value.trim().toLowerCase() === form.dataset.code.toLowerCase();
+    if (!fits) gaps.push(["the last 6 characters", code]);
     return gaps;
   };
 
   const check = (form) => {
     const gaps = missing(form);
     $("[data-commit]", form).setAttribute("aria-disabled", String(gaps.length > 0));
-    $("[data-missing]", form).textContent = gaps.length ? `Still missing: ${gaps.map(([what]) => what).join(", ")}.` : "";
+    const list = gaps.map(([what]) => what).join(", ");
+    $("[data-missing]", form).textContent = list && `Still missing: ${list}.`;
     return gaps;
   };
 
@@ -261,12 +268,15 @@
 
   // What was typed outlives a reload and the way through the login page, in this tab only and
   // for the same person only.
+  const OF_THE_FORM = ["token", "version", "csrfmiddlewaretoken"];
   const draftKey = () => `draft:${document.body.dataset.user}:${location.pathname}`;
   const stash = () => {
     const form = $("form[data-decide]");
     if (!form) return;
-    const typed = [...new FormData(form)].filter(([name]) => !["token", "version", "csrfmiddlewaretoken"].includes(name));
-    try { sessionStorage.setItem(draftKey(), JSON.stringify(typed)); } catch { /* not kept */ }
+    const typed = [...new FormData(form)].filter(([name]) => !OF_THE_FORM.includes(name));
+    try {
+      sessionStorage.setItem(draftKey(), JSON.stringify(typed));
+    } catch { /* not kept */ }
   };
   const restore = () => {
     const form = $("form[data-decide]");
@@ -280,7 +290,7 @@
       const field = form.elements[name];
       if (!field) continue;
       if (field instanceof RadioNodeList) {
-        for (const radio of field) if (radio.value === value && !radio.disabled) radio.checked = true;
+        for (const radio of field) radio.checked ||= radio.value === value && !radio.disabled;
       } else if (field.type === "radio") {
         field.checked = field.value === value && !field.disabled;
       } else {
@@ -318,14 +328,16 @@
     element.contains(document.activeElement) ||
     (element.dataset.poll === "calm" && element.matches(":hover"));
 
-  const isPoll = (detail) => detail.elt.hasAttribute("data-poll") && !detail.requestConfig?.triggeringEvent;
+  const isPoll = (detail) =>
+    detail.elt.hasAttribute("data-poll") && !detail.requestConfig?.triggeringEvent;
 
   const miss = () => {
     missed += 1;
     rest = performance.now() + Math.min(5000 * 2 ** missed, 120000);
-    const region = $("[data-as-of]");
-    if (missed < 2 || !$("#stopped") || $("#stopped-alert").childElementCount) return;
-    alertWith($("#stopped"), { "[data-as-of]": region?.dataset.asOf ?? "when it was loaded" }, $("#stopped-alert"));
+    const place = $("#stopped-alert");
+    if (missed < 2 || !place || place.childElementCount) return;
+    const asOf = $("[data-poll][data-as-of]")?.dataset.asOf ?? "when it was loaded";
+    alertWith($("#stopped"), { "[data-as-of]": asOf }, place);
   };
 
   const answered = () => {
@@ -338,14 +350,24 @@
     if (isPoll(event.detail) && rests(event.detail.elt)) event.preventDefault();
   });
 
+  const EARLIER = "This page belongs to an earlier session. Nothing was recorded.";
+  const GONE = "It is no longer there, or not yours to see.";
+  const OURS = "Something broke on our side. The case is as it was.";
+  const SILENT = "No answer came. Look at the record before you press again.";
+
   // What someone opened or scrolled to stays so when a region is drawn anew.
   let view = null;
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr, target } = event.detail;
+    // What was said already is not said again: a reader would hear it every time.
+    if (target.getAttribute("role") === "status") {
+      if (target.dataset.said === xhr.responseText) event.detail.shouldSwap = false;
+      target.dataset.said = xhr.responseText;
+    }
     // A whole page never goes into a panel: the session is another one, or has ended.
     if (/^\s*<!doctype/i.test(xhr.responseText)) {
       event.detail.shouldSwap = false;
-      if (xhr.status < 500) broken("This page belongs to an earlier session. Nothing was recorded.");
+      if (xhr.status < 500) broken(EARLIER);
       return;
     }
     view = {
@@ -390,9 +412,10 @@
   document.addEventListener("htmx:responseError", (event) => {
     const { xhr } = event.detail;
     if (xhr.status === 401) return; // on the way to the login page
+    const { elt } = event.detail;
     if (isPoll(event.detail)) miss();
-    else if (event.detail.elt.matches("form[data-decide]") && xhr.status >= 500) unsure(event.detail.elt);
-    else broken(xhr.status === 404 ? "It is no longer there, or not yours to see." : "Something broke on our side. The case is as it was.");
+    else if (elt.matches("form[data-decide]") && xhr.status >= 500) unsure(elt);
+    else broken(xhr.status === 404 ? GONE : OURS);
   });
 
   for (const lost of ["htmx:sendError", "htmx:timeout"]) {
@@ -403,7 +426,7 @@
       } else if (elt.matches("form[data-decide]")) {
         unsure(elt);
       } else {
-        broken("No answer came. Nothing was recorded.");
+        broken(SILENT);
       }
     });
   }

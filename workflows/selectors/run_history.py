@@ -86,7 +86,7 @@ def steps_of(run: Run) -> list[StepSeen]:
     return [StepSeen(step.name, step.title, step.kind) for step in steps]
 
 
-def outputs_of(run: Run, *, payloads: bool) -> list[StepOutput]:
+def outputs_of(run: Run, *, payloads: bool) -> Sequence[StepOutput]:
     """The outputs, without their content where the reader may not see it or it is large."""
     rows = StepOutput.objects.filter(run=run).select_related("attempt").defer("value")
     size = Func(F("value"), function="pg_column_size", output_field=IntegerField())

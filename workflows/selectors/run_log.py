@@ -29,7 +29,8 @@ def log_page(
     """
     sorted_entries = sorted(
         (entry for entry in entries if before is None or entry.at < before),
-        key=lambda entry: (entry.at, entry.fence or 0),
+        # Of one moment: an end before the next begin, and the end of the run last.
+        key=lambda entry: (entry.at, entry.fence or 0, entry.kind == "run"),
         reverse=True,
     )
     cut = min(LOG_ROWS, len(sorted_entries))
@@ -87,4 +88,5 @@ def end_of(history: History, attempt: Attempt, at: datetime) -> LogEntry:
             text, by = f"{attempt.step} committed", worker
         case _:
             text, by = f"{attempt.step} stopped without an output; lease released", worker
+            return LogEntry(at, "step", "blocked", text, by, attempt.fence)
     return LogEntry(at, "attempt", state.value, text, by, attempt.fence)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
 
+from workflows.core.durations import age, took
 from workflows.core.explain import explain
 from workflows.core.states import AttemptState, RunState
-from workflows.models import Run, StepOutput
+from workflows.models import Attempt, Run, StepOutput
 from workflows.pages import Fact, GraphStep, LeaseRow, OutputCard, RunPage, Why
 from workflows.selectors.explanations import facts_about
 from workflows.selectors.paging import address
-from workflows.selectors.run_history import History, StepSeen, history_of
+from workflows.selectors.run_history import OUTPUT_READ, History, StepSeen, history_of
 from workflows.selectors.run_log import log_page, own_entries
 from workflows.selectors.run_parts import RunParts, run_parts
 from workflows.selectors.run_timeline import timeline_of
 from workflows.selectors.run_why import why_of
-from workflows.selectors.words import counted, label_of, length, title_of
+from workflows.selectors.words import counted, label_of, title_of
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -43,7 +45,7 @@ def run_page(
     `before` pages the log; everything else is as it is now. A bounded number of queries.
     """
     history = history_of(run, payloads=payloads)
-    parts = run_parts(run, user, now, before=before)
+    parts = run_parts(run, user, before=before)
     why = why_of(history, explain(facts_about(run, owner=parts.owner), now), parts)
     past = history if before is None else history_of(run, payloads=False, before=before)
     log, older = log_page(chain(own_entries(past), parts.log), before)
@@ -104,7 +106,7 @@ def note_here(history: History, step: StepSeen, now: datetime) -> str:
     tries = history.of_step(step.name)
     run = history.run
     if run.state in (RunState.HELD, RunState.WAITING) and tries and tries[-1].ended_at:
-        return f"{run.state} {length(now - tries[-1].ended_at)}"
+        return f"{run.state} {age(now - tries[-1].ended_at)}"
     return f"{run.state}, try {tries[-1].number}" if tries else run.state
 
 
@@ -112,8 +114,8 @@ def note_done(history: History, step: StepSeen) -> str:
     tries = history.of_step(step.name)
     if not tries or tries[-1].ended_at is None:
         return ""
-    took = length(tries[-1].ended_at - tries[0].claimed_at)
-    return f"{counted(len(tries), 'try', 'tries')}, {took}" if len(tries) > 1 else took
+    whole = took(tries[-1].ended_at - tries[0].claimed_at)
+    return f"{counted(len(tries), 'try', 'tries')}, {whole}" if len(tries) > 1 else whole
 
 
 # --- outputs and leases -----------------------------------------------------------------------
@@ -132,10 +134,11 @@ def output_card(output: StepOutput, *, payloads: bool) -> OutputCard:
 
 def output_facts(output: StepOutput) -> list[Fact]:
     content: Any = output.content  # type: ignore[attr-defined]  # annotated in run_history
+    size: int = output.size  # type: ignore[attr-defined]
+    if size > OUTPUT_READ:
+        return [Fact("value", f"{size:,} bytes stored: too much to show here")]
     if content is None:
-        size: int = output.size  # type: ignore[attr-defined]
-        small = size <= len("null") * 4
-        return [] if small else [Fact("value", f"{size:,} bytes stored: too much to show here")]
+        return []
     if not isinstance(content, dict):
         return [Fact("value", shortened(content))]
     shown = list(content.items())[:FACTS_SHOWN]
@@ -145,7 +148,7 @@ def output_facts(output: StepOutput) -> list[Fact]:
 
 
 def shortened(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= TEXT_SHOWN else text[: TEXT_SHOWN - 1] + "…"
 
 
@@ -159,7 +162,12 @@ def lease_rows(history: History) -> list[LeaseRow]:
             state=attempt.state,
             started_at=attempt.claimed_at,
             ended_at=attempt.ended_at,
-            error=attempt.error,
+            error=attempt.error or handed_back(history, attempt),
         )
         for attempt in reversed(history.attempts)
     ]
+
+
+def handed_back(history: History, attempt: Attempt) -> str:
+    stopped = attempt.state == AttemptState.COMMITTED and attempt.pk not in history.committed
+    return "stopped without an output" if stopped else ""

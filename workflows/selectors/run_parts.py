@@ -47,28 +47,22 @@ class RunParts:
 
 
 class Source(Protocol):
-    def __call__(
-        self, run: Run, user: User, now: datetime, *, before: datetime | None
-    ) -> RunParts: ...
+    def __call__(self, run: Run, user: User | None, *, before: datetime | None) -> RunParts: ...
 
 
 _sources: list[Source] = []
 
 
 def register_run_parts(source: Source) -> None:
-    """Let `source(run, user, now, before=…)` add to each run page what `user` may see.
+    """Let `source(run, user, before=…)` add to each run page what `user` may see.
 
-    The log's entries are those before `before`, when it is given; the rest is as it is at `now`.
+    Nobody (None) is a command on this machine, which sees everything. The log's entries are those
+    before `before`, when it is given; the rest is as it is now.
     """
     _sources[:] = [source]
 
 
-def run_parts(run: Run, user: User, now: datetime, *, before: datetime | None = None) -> RunParts:
+def run_parts(run: Run, user: User | None, *, before: datetime | None = None) -> RunParts:
     for source in _sources:
-        return source(run, user, now, before=before)
+        return source(run, user, before=before)
     return RunParts()
-
-
-def owner_of(run: Run, user: User, now: datetime) -> str:
-    """Who moves the run next, as far as another app knows; empty when none does."""
-    return run_parts(run, user, now).owner

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import pairwise
 
+from workflows.core.durations import took
 from workflows.core.states import AttemptState, RunState
 from workflows.core.timeline import Lane, Span, Timeline, draw
 from workflows.models import Attempt
 from workflows.selectors.run_history import History, StepSeen
 from workflows.selectors.run_parts import RunParts
-from workflows.selectors.words import length
 
 STOPPED = {AttemptState.LOST: "lost", AttemptState.SUPERSEDED: "lost"}
 
@@ -41,12 +41,11 @@ def step_lane(history: History, parts: RunParts, step: StepSeen) -> Lane:
     run = history.run
     tries = history.of_step(step.name)
     url = parts.urls.get(step.name, "")
-    if step.name == run.step and not (RunState(run.state) is RunState.COMPLETED):
+    here = step.name == run.step and run.state != RunState.COMPLETED
+    if here or step.name in history.done:
         spans = (*tried(history, tries), *rests(history, tries, parts), *held(parts, step))
-        return Lane(step.name, spans, kind="run", state=run.state, url=url)
-    if step.name in history.done or tries:
-        spans = (*tried(history, tries), *rests(history, tries, parts), *held(parts, step))
-        return Lane(step.name, spans, kind="step", state="done", url=url)
+        kind, state = ("run", run.state) if here else ("step", "done")
+        return Lane(step.name, spans, kind=kind, state=state, url=url)
     if run.finished_at is not None:
         return Lane(step.name, note="never started", pending=True)
     return Lane(step.name, blocked(history), kind="step", state="blocked", pending=True)
@@ -80,18 +79,18 @@ def attempt_span(history: History, attempt: Attempt) -> Span:
 
 def outcome_of(history: History, attempt: Attempt) -> str:
     """How a try ended, in a few words."""
-    took = length((attempt.ended_at or attempt.claimed_at) - attempt.claimed_at)
+    after = took((attempt.ended_at or attempt.claimed_at) - attempt.claimed_at)
     match AttemptState(attempt.state):
         case AttemptState.RUNNING:
             return "at work"
         case AttemptState.COMMITTED if attempt.pk in history.committed:
-            return f"committed after {took}"
+            return f"committed after {after}"
         case AttemptState.COMMITTED:
-            return f"stopped after {took}, without an output"
+            return f"stopped after {after}, without an output"
         case AttemptState.FAILED:
-            return f"ended with an error after {took}"
+            return f"ended with an error after {after}"
         case AttemptState.LOST:
-            return f"lost after {took}; its worker went quiet"
+            return f"lost after {after}; its worker went quiet"
         case AttemptState.SUPERSEDED:
             return "came back too late; its writes were refused"
 
@@ -99,7 +98,9 @@ def outcome_of(history: History, attempt: Attempt) -> str:
 def rests(history: History, tries: list[Attempt], parts: RunParts) -> list[Span]:
     """The waits between tries of one step, and after the last, that are no hold."""
     holds = parts.spans.get(tries[0].step, ()) if tries else ()
-    gaps = [(left.ended_at, right.claimed_at) for left, right in pairwise(tries)]
+    gaps: list[tuple[datetime | None, datetime | None]] = [
+        (left.ended_at, right.claimed_at) for left, right in pairwise(tries)
+    ]
     if tries and is_resting(history, tries[-1]):
         gaps.append((tries[-1].ended_at, None))
     return [

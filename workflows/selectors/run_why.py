@@ -27,13 +27,15 @@ def why_of(history: History, explained: Explanation, parts: RunParts) -> Why:
 def causes(history: History, explained: Explanation, parts: RunParts) -> tuple[CheckedCause, ...]:
     own = (
         held(history),
-        missing_signal(history, explained),
+        missing_signal(explained),
         backlog(explained),
         lease(history, explained),
     )
     known = {cause.name: cause for cause in (*own, *parts.causes)}
     order = ["Held", "Missing signal", "Mismatch", "Dispatch", "Backlog", "Lease lost"]
-    names = [name for name in order if name in known] + [name for name in known if name not in order]
+    names = [name for name in order if name in known] + [
+        name for name in known if name not in order
+    ]
     return tuple(known[name] for name in names)
 
 
@@ -43,29 +45,29 @@ def held(history: History) -> CheckedCause:
     return CheckedCause("Held", "no", "no: nothing waits for a person")
 
 
-def missing_signal(history: History, explained: Explanation) -> CheckedCause:
+def missing_signal(explained: Explanation) -> CheckedCause:
     if explained.cause is Cause.SETTLING:
-        return CheckedCause("Missing signal", "is", "yes: the provider’s answer is not known yet")
+        return CheckedCause("Missing signal", "is", "yes: the provider's answer is not known yet")
     return CheckedCause("Missing signal", "no", "no: this step waits for no event")
 
 
 def backlog(explained: Explanation) -> CheckedCause:
     match explained.cause:
-        case Cause.BACKLOG | Cause.NO_WORKER | Cause.RETRY:
-            text = {
-                Cause.BACKLOG: "yes: it waits for a free worker",
-                Cause.NO_WORKER: "yes: no live worker has this version",
-                Cause.RETRY: "no: it rests before the next try",
-            }[explained.cause]
-            verdict = "maybe" if explained.cause is Cause.RETRY else "is"
-            return CheckedCause("Backlog", verdict, text)
+        case Cause.BACKLOG:
+            return CheckedCause("Backlog", "is", "yes: it waits for a free worker")
+        case Cause.NO_WORKER:
+            return CheckedCause("Backlog", "is", "yes: no live worker has this version")
+        case Cause.RETRY:
+            return CheckedCause("Backlog", "maybe", "no: it rests before the next try")
         case _:
             return CheckedCause("Backlog", "no", "no: it is not queued")
 
 
 def lease(history: History, explained: Explanation) -> CheckedCause:
     if explained.cause is Cause.LEASE_EXPIRED:
-        return CheckedCause("Lease lost", "is", "yes: its worker went quiet; another one takes over")
+        return CheckedCause(
+            "Lease lost", "is", "yes: its worker went quiet; another one takes over"
+        )
     lost = sum(
         AttemptState(attempt.state) in (AttemptState.LOST, AttemptState.SUPERSEDED)
         for attempt in history.attempts

@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from workflows.models import Run
 
-MINUTE, HOUR, DAY = 60, 3600, 86400
 LABELS_SHOWN = 3
-
-
-def length(time: timedelta) -> str:
-    """A length of time in two units at most: "84 ms", "2.1 s", "3 h 7 min"."""
-    seconds = max(time.total_seconds(), 0.0)
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < MINUTE:
-        return f"{seconds:.1f} s"
-    if seconds < HOUR:
-        return f"{seconds // MINUTE:.0f} min"
-    if seconds < DAY:
-        return f"{seconds // HOUR:.0f} h {seconds % HOUR // MINUTE:.0f} min"
-    return f"{seconds // DAY:.0f} d {seconds % DAY // HOUR:.0f} h"
 
 
 def counted(number: int, one: str, many: str = "") -> str:

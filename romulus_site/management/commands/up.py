@@ -113,6 +113,7 @@ class Command(BaseCommand):
 
 def up(arguments: argparse.Namespace, progress: Progress) -> None:
     data = settings.ROMULUS_DATA.resolve()
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         with folder_lock.hold(data / "up.lock"):
             refuse_taken_port(arguments.host, arguments.port)

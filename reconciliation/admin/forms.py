@@ -1,0 +1,139 @@
+"""The forms of the admin: what is typed, read and checked before a service saves it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from django import forms
+
+from reconciliation.adapters.registry import ADAPTERS
+from reconciliation.core.contracts import parse_contract
+from reconciliation.core.errors import InvalidContract
+from reconciliation.core.facts import Dispatch
+from reconciliation.models import ContractVersion, Provider
+from reconciliation.services.dispatch import MAX_REASON, MIN_REASON
+from reconciliation.services.setup import problems_of
+
+if TYPE_CHECKING:
+    ProviderFormBase = forms.ModelForm[Provider]
+    ContractFormBase = forms.ModelForm[ContractVersion]
+else:
+    ProviderFormBase = forms.ModelForm
+    ContractFormBase = forms.ModelForm
+
+# A contract is a page of text; more would be something else, and YAML can be made to grow.
+MAX_CONTRACT_CHARACTERS = 64 * 1024
+
+TRUST = (
+    "Probe before trust: the contract's claim is used only when this says why. Name the rehearsal "
+    "that has shown it, with its date, or who has accepted it in writing. Empty: it is not used."
+)
+
+
+class ProviderForm(ProviderFormBase):
+    adapter = forms.ChoiceField(choices=[(slug, slug) for slug in sorted(ADAPTERS)])
+    credential = forms.CharField(
+        required=False,
+        strip=True,
+        widget=forms.PasswordInput(render_value=False, attrs={"autocomplete": "new-password"}),
+        help_text="Kept sealed and never shown. Leave it empty to keep the one there is.",
+    )
+
+    class Meta:
+        model = Provider
+        fields = (
+            "slug",
+            "name",
+            "adapter",
+            "account",
+            "region",
+            "base_url",
+            "settings",
+            "contract_version",
+            "visible_parameters",
+            "replay_trust",
+            "look_up_trust",
+            "default_queue",
+        )
+        help_texts = {
+            "account": "Part of the scope in which a key counts: operations in progress keep it.",
+            "base_url": "Part of the scope in which a key counts: operations in progress keep it.",
+            "settings": "What the adapter is told of its actions, as JSON; it checks them.",
+            "visible_parameters": 'The only parameters that people see, such as ["order"]; every '
+            "other is stored as a digest alone.",
+            "replay_trust": TRUST,
+            "look_up_trust": TRUST,
+            "default_queue": "Takes its holds where no other queue does. Without an owner there, "
+            "nothing is sent.",
+        }
+
+    def clean_visible_parameters(self) -> list[str]:
+        names: Any = self.cleaned_data["visible_parameters"]
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise forms.ValidationError('Give a list of names, such as ["order", "amount"].')
+        return names
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if self.errors:
+            return cleaned
+        for name in set(cleaned) - {"credential"}:
+            setattr(self.instance, name, cleaned[name])
+        for problem in problems_of(self.instance):
+            self.add_error("settings", problem)
+        return cleaned
+
+
+class ContractForm(ContractFormBase):
+    """A new version of a contract, as its document."""
+
+    text = forms.CharField(
+        label="Document",
+        max_length=MAX_CONTRACT_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 30, "class": "vLargeTextField"}),
+        help_text="YAML or JSON, as the files in reconciliation/contracts/. Once added it never "
+        "changes: a changed contract is a new version.",
+    )
+
+    class Meta:
+        model = ContractVersion
+        fields = ()
+
+    def clean_text(self) -> str:
+        text: str = self.cleaned_data["text"]
+        try:
+            document = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise forms.ValidationError(f"This is neither YAML nor JSON: {error}") from error
+        try:
+            contract = parse_contract(document, where="document")
+        except InvalidContract as error:
+            raise forms.ValidationError(str(error)) from error
+        taken = ContractVersion.objects.filter(slug=contract.slug, version=contract.version)
+        if taken.exists():
+            raise forms.ValidationError(
+                f"version: {contract.slug} has a version {contract.version} already; a changed "
+                "contract takes a new number"
+            )
+        self.document = document
+        return text
+
+
+class DispatchForm(forms.Form):
+    """Whether something is sent to a provider from now on, and why."""
+
+    state = forms.ChoiceField(
+        label="Dispatch",
+        choices=[
+            (Dispatch.ON, "On: writes are sent"),
+            (Dispatch.PAUSED, "Paused: new writes wait until it is on"),
+            (Dispatch.OFF, "Off: as paused, and not meant to be on soon"),
+        ],
+    )
+    reason = forms.CharField(
+        min_length=MIN_REASON,
+        max_length=MAX_REASON,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Goes on the record with your name.",
+    )

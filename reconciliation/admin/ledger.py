@@ -1,0 +1,126 @@
+"""The ledger in the admin: read, for what the reader may see; never written, never deleted (P8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+from reconciliation import access
+from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation, Transmission
+from workflows.admin import ReadOnly
+
+
+def operations(request: HttpRequest) -> QuerySet[Operation]:
+    return access.visible_operations(request.user)  # type: ignore[arg-type]  # staff are signed in
+
+
+@admin.register(Operation)
+class OperationAdmin(ReadOnly):
+    """Without parameters and request: what may be seen of those is on the operation's page."""
+
+    fields = (
+        "id",
+        "run",
+        "step",
+        "provider",
+        "contract_version",
+        "action",
+        "target",
+        "summary",
+        "state",
+        "resource",
+        "first_sent_at",
+        "replay_not_after",
+        "due_at",
+        "created_at",
+        "settled_at",
+    )
+    list_display = ("id", "summary", "provider", "state", "created_at")
+    list_filter = ("state", "provider")
+    list_select_related = ("provider",)
+    search_fields = ("id", "target", "resource")
+    ordering = ("-id",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Operation]:
+        return operations(request)
+
+
+class OfAnOperation(ReadOnly):
+    """Rows that belong to an operation, for those who may see it."""
+
+    list_select_related = ("operation",)
+    search_fields = ("id", "operation__id")
+    ordering = ("-id",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).filter(operation__in=operations(request))
+
+
+@admin.register(Transmission)
+class TransmissionAdmin(OfAnOperation):
+    list_display = ("id", "operation", "number", "purpose", "state", "started_at", "ended_at")
+    list_filter = ("state",)
+
+
+@admin.register(Evidence)
+class EvidenceAdmin(OfAnOperation):
+    """Without what the provider wrote: that is a payload."""
+
+    fields = (
+        "id",
+        "operation",
+        "transmission",
+        "kind",
+        "completes",
+        "denies",
+        "postcondition",
+        "resource",
+        "observed_at",
+        "source",
+        "by",
+    )
+    list_display = ("id", "operation", "kind", "resource", "source", "observed_at")
+    list_filter = ("kind",)
+
+
+@admin.register(Hold)
+class HoldAdmin(ReadOnly):
+    list_display = ("id", "run", "operation", "queue", "reason", "state", "opened_at", "due_at")
+    list_filter = ("state", "reason", "queue")
+    list_select_related = ("run", "operation", "queue")
+    search_fields = ("id", "run__id", "operation__id")
+    ordering = ("-id",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Hold]:
+        return access.visible_holds(request.user)  # type: ignore[arg-type]
+
+
+@admin.register(Decision)
+class DecisionAdmin(ReadOnly):
+    list_display = ("id", "hold", "kind", "by_name", "at")
+    list_filter = ("kind",)
+    search_fields = ("id", "hold__id", "operation__id", "by_name")
+    ordering = ("-id",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Decision]:
+        visible = access.visible_holds(request.user)  # type: ignore[arg-type]
+        return super().get_queryset(request).filter(hold__in=visible)
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnly):
+    """Of all tenants, so for administrators alone."""
+
+    list_display = ("seq", "at", "actor", "verb", "object")
+    list_filter = ("verb",)
+    search_fields = ("object", "actor")
+    ordering = ("-seq",)
+
+    def has_view_permission(self, request: HttpRequest, _obj: Model | None = None) -> bool:
+        return bool(request.user.is_active and request.user.is_superuser)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)

@@ -1,0 +1,223 @@
+"""Providers, queues and contracts in the admin: every save goes through `services.setup`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Model
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from guardian.admin import GuardedModelAdmin
+
+from reconciliation.admin.forms import ContractForm, DispatchForm, ProviderForm
+from reconciliation.core.facts import Dispatch
+from reconciliation.models import ContractVersion, Provider, ReviewQueue
+from reconciliation.services.dispatch import set_dispatch
+from reconciliation.services.providers import missing_of
+from reconciliation.services.setup import (
+    add_contract_version,
+    note_rights,
+    save_provider,
+    save_queue,
+    set_owners,
+)
+from workflows.admin import ReadOnly
+
+if TYPE_CHECKING:
+    GuardedBase = admin.ModelAdmin[Any]
+else:
+    GuardedBase = GuardedModelAdmin
+
+NOTHING = "none yet"
+
+
+class Guarded(GuardedBase):
+    """Set up here and never deleted; who may do what is under "Object permissions", on record."""
+
+    actions = None
+
+    def has_delete_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
+        return False
+
+    @transaction.atomic
+    def obj_perms_manage_user_view(
+        self, request: HttpRequest, object_pk: str, user_id: str
+    ) -> HttpResponse:
+        parent: Any = super()
+        answer: HttpResponse = parent.obj_perms_manage_user_view(request, object_pk, user_id)
+        self.note_rights(request, object_pk, f"user:{user_id}")
+        return answer
+
+    @transaction.atomic
+    def obj_perms_manage_group_view(
+        self, request: HttpRequest, object_pk: str, group_id: str
+    ) -> HttpResponse:
+        parent: Any = super()
+        answer: HttpResponse = parent.obj_perms_manage_group_view(request, object_pk, group_id)
+        self.note_rights(request, object_pk, f"group:{group_id}")
+        return answer
+
+    def note_rights(self, request: HttpRequest, object_pk: str, whose: str) -> None:
+        if request.method == "POST" and self.has_change_permission(request):
+            note_rights(self.model.objects.get(pk=object_pk), whose, by=signed_in(request))
+
+
+def signed_in(request: HttpRequest) -> User:
+    assert isinstance(request.user, User), "the admin is for those who are signed in"
+    return request.user
+
+
+# --- providers --------------------------------------------------------------------------------
+
+
+@admin.register(Provider)
+class ProviderAdmin(Guarded):
+    form = ProviderForm
+    list_display = ("name", "slug", "adapter", "dispatch", "contract_version")
+    list_filter = ("dispatch", "adapter")
+    list_select_related = ("contract_version", "default_queue")
+    search_fields = ("name", "slug")
+    readonly_fields = ("contract_shown", "dispatch_shown", "missing", "contradicted")
+    fieldsets = (
+        (None, {"fields": ("name", "slug", "missing", "dispatch_shown")}),
+        (
+            "Connection",
+            {"fields": ("adapter", "base_url", "account", "region", "credential", "settings")},
+        ),
+        ("Contract", {"fields": ("contract_version", "contract_shown", "contradicted")}),
+        ("Trust", {"fields": ("replay_trust", "look_up_trust")}),
+        ("Review", {"fields": ("default_queue", "visible_parameters")}),
+    )
+
+    def save_model(
+        self, request: HttpRequest, obj: Provider, form: ModelForm[Provider], _change: bool
+    ) -> None:
+        credential = form.cleaned_data.get("credential", "")
+        save_provider(obj, by=signed_in(request), changed=form.changed_data, credential=credential)
+
+    @admin.display(description="Missing before anything is sent")
+    def missing(self, provider: Provider) -> str:
+        if provider._state.adding:
+            return NOTHING
+        return "; ".join(missing_of(provider)) or "nothing: it is ready for writes"
+
+    @admin.display(description="In force")
+    def contract_shown(self, provider: Provider) -> str:
+        """Its version, when it was reviewed, and what it rests on."""
+        if provider.contract_version is None:
+            return NOTHING
+        contract = provider.contract_version.contract
+        sources = "; ".join(
+            f"{source.title} ({source.evidence}) {source.url}".strip()
+            for source in contract.sources
+        )
+        return (
+            f"{contract.name}, version {contract.version}. Reviewed {contract.reviewed_on}, "
+            f"again by {contract.review_again_on}. Sources: {sources}"
+        )
+
+    @admin.display(description="Contradicted")
+    def contradicted(self, provider: Provider) -> str:
+        if provider.contradicted_at is None:
+            return "never: it was not seen to break its contract"
+        return f"{provider.contradicted_at:%Y-%m-%d %H:%M} UTC: {provider.contradiction}"
+
+    @admin.display(description="Dispatch")
+    def dispatch_shown(self, provider: Provider) -> str:
+        if provider._state.adding:
+            return Dispatch.ON
+        url = reverse("admin:reconciliation_provider_dispatch", args=[provider.pk])
+        return format_html(
+            '{}. <a href="{}">Turn it on, to pause, or off…</a>', provider.dispatch, url
+        )
+
+    def get_urls(self) -> list[URLPattern]:
+        dispatch = path(
+            "<uuid:provider>/dispatch/",
+            self.admin_site.admin_view(self.dispatch_view),
+            name="reconciliation_provider_dispatch",
+        )
+        return [dispatch, *super().get_urls()]
+
+    def dispatch_view(self, request: HttpRequest, provider: Any) -> HttpResponse:
+        """Ask for the reason, then let the service turn it; the service asks for the right too."""
+        found = get_object_or_404(Provider, pk=provider)
+        if not self.has_view_permission(request, found):
+            raise PermissionDenied
+        back = reverse("admin:reconciliation_provider_change", args=[found.pk])
+        form = DispatchForm(request.POST or None, initial={"state": found.dispatch})
+        if request.method == "POST" and form.is_valid():
+            state = Dispatch(form.cleaned_data["state"])
+            set_dispatch(found, state, signed_in(request), form.cleaned_data["reason"])
+            messages.success(request, f"Dispatch to {found} is {state}.")
+            return redirect(back)
+        context = self.admin_site.each_context(request) | {
+            "title": f"Dispatch to {found}",
+            "provider": found,
+            "form": form,
+            "back": back,
+        }
+        return TemplateResponse(request, "admin/dispatch.html", context)
+
+
+# --- queues -----------------------------------------------------------------------------------
+
+
+@admin.register(ReviewQueue)
+class ReviewQueueAdmin(Guarded):
+    fields = ("name", "slug", "tenant", "provider", "action", "owners", "due_after")
+    list_display = ("name", "slug", "tenant", "provider", "action", "due_after")
+    list_select_related = ("tenant", "provider")
+    filter_horizontal = ("owners",)
+    search_fields = ("name", "slug")
+
+    def save_model(
+        self, request: HttpRequest, obj: ReviewQueue, form: ModelForm[ReviewQueue], _change: bool
+    ) -> None:
+        save_queue(obj, by=signed_in(request), changed=form.changed_data)
+
+    def save_related(self, request: HttpRequest, form: Any, _formsets: Any, _change: bool) -> None:
+        set_owners(form.instance, form.cleaned_data["owners"], by=signed_in(request))
+
+
+# --- contracts --------------------------------------------------------------------------------
+
+
+@admin.register(ContractVersion)
+class ContractVersionAdmin(ReadOnly):
+    """Added and read, never changed: operations keep the version they were opened under."""
+
+    fields = ("slug", "version", "document", "created_at")
+    list_display = ("slug", "version", "created_at")
+    search_fields = ("slug",)
+    ordering = ("slug", "-version")
+
+    def has_add_permission(self, request: HttpRequest, _obj: Model | None = None) -> bool:
+        return request.user.has_perm("reconciliation.add_contractversion")
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        if obj is None:
+            return ContractForm
+        return super().get_form(request, obj, change, **kwargs)
+
+    def get_fields(self, _request: HttpRequest, obj: Any = None) -> Any:
+        return ("text",) if obj is None else self.fields
+
+    def save_form(self, request: HttpRequest, form: Any, _change: bool) -> ContractVersion:
+        return add_contract_version(form.document, by=signed_in(request))
+
+    def save_model(self, _request: HttpRequest, _obj: Any, _form: Any, _change: bool) -> None:
+        """It is added already, by the service."""
+
+    def save_related(self, _request: HttpRequest, _form: Any, _sets: Any, _change: bool) -> None:
+        """It has none."""

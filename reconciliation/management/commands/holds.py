@@ -1,0 +1,61 @@
+"""`manage.py holds`: what waits for a person, the most urgent first."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from reconciliation.core.states import HoldState
+from reconciliation.models import Hold
+from reconciliation.selectors.words import sentence_of
+from workflows.management.base import ConsoleCommand, positive
+from workflows.services.clock import database_now
+
+LIMIT = 50
+
+
+class Command(ConsoleCommand):
+    help = "List what is held for a person, the most urgent first: one a line, or IDs alone."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--queue", help="slug")
+        parser.add_argument("--overdue", action="store_true", help="only what is late")
+        parser.add_argument("--limit", type=positive, default=LIMIT)
+        parser.add_argument("--ids", action="store_true", help="IDs alone, one a line")
+
+    def perform(self, given: argparse.Namespace) -> None:
+        holds = Hold.objects.filter(state=HoldState.OPEN).select_related(
+            "queue", "operation", "run"
+        )
+        if given.queue:
+            holds = holds.filter(queue__slug=given.queue)
+        if given.overdue:
+            holds = holds.filter(due_at__lte=database_now())
+        rows = list(holds.order_by("due_at", "pk")[: given.limit])
+        self.answer(given, [as_json(row) for row in rows], [line(row, given.ids) for row in rows])
+
+
+def as_json(hold: Hold) -> dict[str, Any]:
+    said = sentence_of(hold)
+    return {
+        "id": hold.pk,
+        "version": hold.version,
+        "run": hold.run_id,
+        "operation": hold.operation_id,
+        "summary": hold.operation.summary if hold.operation else f"step {hold.run.step}",
+        "reason": hold.reason,
+        "message": hold.message,
+        "settles": said.settles,
+        "queue": hold.queue.slug if hold.queue else None,
+        "opened_at": hold.opened_at.isoformat(),
+        "due_at": hold.due_at.isoformat(),
+    }
+
+
+def line(hold: Hold, only_id: bool) -> str:
+    if only_id:
+        return str(hold.pk)
+    what = hold.operation.summary if hold.operation else f"{hold.run.workflow}, {hold.run.step}"
+    queue = hold.queue.slug if hold.queue else "no queue"
+    return f"{hold.pk}  due {hold.due_at:%Y-%m-%d %H:%M} UTC  {queue}  {hold.reason}  {what}"

@@ -1,0 +1,74 @@
+"""What the provider documents, and how much of its protection is left."""
+
+from __future__ import annotations
+
+from reconciliation.core.contracts import Contract
+from reconciliation.pages import ContractCard, Window
+from reconciliation.selectors.case import Case
+from reconciliation.selectors.words import clock, window_of
+from workflows.pages import Fact
+from workflows.selectors.words import counted
+
+
+def contract_card(case: Case) -> ContractCard:
+    contract, window = case.contract, window_of(case.operation, case.now)
+    guarded = contract.replay is not None
+    return ContractCard(
+        version=f"{contract.slug} v{contract.version}",
+        window=window,
+        before="A send with the same key takes effect once at most." if guarded else "",
+        after="A send with the same key could happen a second time." if guarded else "",
+        advice="" if case.state.is_settled else advice(case, contract, window),
+        facts=tuple(facts_of(case, contract)),
+        reviewed=reviewed(contract),
+    )
+
+
+def advice(case: Case, contract: Contract, window: Window) -> str:
+    """One sentence, where the window is closing, over or missing."""
+    match window.state:
+        case "closing" if window.ends_at is not None:
+            return f"Decide before {clock(window.ends_at)}: after that a send could happen twice."
+        case "ended":
+            return f"Do not send. The key may be gone: look for the result at {case.provider}."
+        case "none" if contract.look_up is not None:
+            return "Ask the provider before anything is sent again."
+        case "none":
+            return f"Only someone who can see the result at {case.provider} can tell."
+        case _:
+            return ""
+
+
+def facts_of(case: Case, contract: Contract) -> list[Fact]:
+    provider = case.operation.provider
+    facts = [
+        Fact("Replay", replay_text(contract)),
+        Fact("Look-up", look_up_text(contract)),
+        Fact("Result", "checked afterwards" if contract.verifies else "not checked"),
+    ]
+    if contract.irreversible:
+        facts.append(Fact("Undo", "not possible"))
+    if contract.replay is not None:
+        facts.append(Fact("Replay trusted", provider.replay_trust or "no: never shown here"))
+    if contract.look_up is not None:
+        facts.append(Fact("Look-up trusted", provider.look_up_trust or "no: never shown here"))
+    if provider.contradicted_at is not None:
+        facts.append(Fact("Contradicted", clock(provider.contradicted_at)))
+    return facts
+
+
+def replay_text(contract: Contract) -> str:
+    sends = counted(contract.budget.transmissions, "send")
+    return f"same key, {sends} at most" if contract.replay else "none: it keeps no key"
+
+
+def look_up_text(contract: Contract) -> str:
+    rule = contract.look_up
+    if rule is None:
+        return "none"
+    return f"by {rule.marker}, up to {rule.visibility_lag_seconds} s late"
+
+
+def reviewed(contract: Contract) -> str:
+    on, again = contract.reviewed_on, contract.review_again_on
+    return f"Reviewed {on.day} {on:%b %Y}, again by {again.day} {again:%b %Y}"

@@ -1,0 +1,100 @@
+"""A run that is held itself, where no operation is: why, what can be decided, the record."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from reconciliation.core.states import HoldState
+from reconciliation.models import Hold
+from reconciliation.pages import BlockedStep, HeldRunPage
+from reconciliation.selectors.forms_shown import (
+    NOTHING_ATTEMPTED,
+    Attempted,
+    form_of,
+    may_not_decide,
+    overtaken,
+)
+from reconciliation.selectors.record import decision_entry, hold_entries
+from reconciliation.selectors.run_options import run_options
+from reconciliation.selectors.words import clock, owner_of, recorded, sentence_of
+from workflows.models import Run
+from workflows.pages import Fact, Link
+from workflows.registry import registry
+from workflows.selectors import step_names
+from workflows.selectors.words import label_of, title_of
+
+
+def held_run_page(
+    hold: Hold, user: User, now: datetime, attempted: Attempted = NOTHING_ATTEMPTED
+) -> HeldRunPage:
+    """The page of a run's hold that `user` may see at `now`; it comes from `access`.
+
+    The hold comes with its run, its assignee, and its queue with the owners.
+    """
+    run, is_open = hold.run, hold.state == HoldState.OPEN
+    not_yours = may_not_decide(hold if is_open else None, user)
+    decisions = list(hold.decisions.order_by("pk"))
+    entries = [*hold_entries([hold]), *(decision_entry(row) for row in decisions)]
+    options = run_options(hold, attempted.draft) if is_open and not not_yours else ()
+    return HeldRunPage(
+        id=run.pk,
+        title=title(hold),
+        lede=f"{hold.message} {NOTHING_RUNS if is_open else ''}".strip(),
+        state=run.state,
+        run=Link(title_of(run), reverse("run", args=[run.pk])),
+        position=position(run),
+        facts=tuple(facts_of(hold)),
+        owner=owner_of(hold, user),
+        held_since=hold.opened_at if is_open else None,
+        due_at=hold.due_at if is_open else None,
+        is_late=is_open and hold.due_at <= now,
+        blocks=blocks(hold) if is_open else (),
+        record=tuple(sorted(entries, key=lambda entry: entry.at)),
+        decide=form_of(hold, options, (), now, attempted) if options else None,
+        not_yours=not_yours,
+        decision=recorded(decisions[-1]) if decisions else None,
+        overtaken=overtaken(attempted, now),
+    )
+
+
+NOTHING_RUNS = "No step of it runs until someone decides."
+
+
+def title(hold: Hold) -> str:
+    """The run may have gone on since, so a step is named only while it is held."""
+    run = title_of(hold.run)
+    return (
+        f"{run} is held at {hold.run.step}" if hold.state == HoldState.OPEN else f"{run} was held"
+    )
+
+
+def position(run: Run) -> str:
+    names = step_names(run)
+    if run.step not in names:
+        return f"step {run.step}"
+    return f"step {names.index(run.step) + 1} of {len(names)}: {run.step}"
+
+
+def facts_of(hold: Hold) -> list[Fact]:
+    run = hold.run
+    facts = [
+        Fact("Workflow", f"{run.workflow} v{run.version}", code=True),
+        Fact("Held since", clock(hold.opened_at)),
+        Fact("Helps", sentence_of(hold).settles),
+    ]
+    label = label_of(run)
+    return [*facts, Fact("Started as", label)] if label else facts
+
+
+def blocks(hold: Hold) -> tuple[BlockedStep, ...]:
+    run = hold.run
+    own = BlockedStep(run.step, "this step", here=True)
+    if not registry.has(run.workflow, run.version):
+        return (own,)
+    steps = registry.get(run.workflow, run.version).steps
+    names = list(steps)
+    later = names[names.index(run.step) + 1 :] if run.step in names else []
+    return (own, *(BlockedStep(name, steps[name].title) for name in later))

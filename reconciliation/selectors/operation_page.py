@@ -1,0 +1,216 @@
+"""One operation: what was intended, sent, said; what can be decided; the record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from reconciliation.core.decide import decide
+from reconciliation.core.facts import WAIT_SENTENCES, HoldReason, Wait
+from reconciliation.core.states import EvidenceKind, OperationState
+from reconciliation.models import Operation
+from reconciliation.pages import BlockedStep, DecisionForm, OperationPage, Owner
+from reconciliation.selectors.case import Case, load_case
+from reconciliation.selectors.contract import contract_card
+from reconciliation.selectors.evidence import cards_of, choices_of, is_stale, says
+from reconciliation.selectors.forms_shown import (
+    NOTHING_ATTEMPTED,
+    Attempted,
+    form_of,
+    may_not_decide,
+    overtaken,
+)
+from reconciliation.selectors.ladder import in_common, ladder_of, summary_of
+from reconciliation.selectors.options import offers, options_of
+from reconciliation.selectors.record import record_of
+from reconciliation.selectors.words import (
+    amount_of,
+    clock,
+    name_of,
+    owner_of,
+    owners_of,
+    recorded,
+    sentence_of,
+    window_of,
+)
+from workflows.pages import Fact, Link
+from workflows.selectors import step_names
+from workflows.selectors.words import title_of
+
+OWNERS_SHOWN = 8
+
+
+def operation_page(
+    operation: Operation, user: User, now: datetime, attempted: Attempted = NOTHING_ATTEMPTED
+) -> OperationPage:
+    """The page of an operation that `user` may see at `now`; it comes from `access`.
+
+    `attempted`: the form that was sent and not recorded.
+    """
+    case = load_case(operation, user, now)
+    hold = case.hold
+    not_yours = may_not_decide(hold, user)
+    return OperationPage(
+        id=operation.pk,
+        title=operation.summary,
+        lede=lede(case),
+        state=operation.state,
+        outcome_unknown=outcome_unknown(case),
+        provider=case.provider,
+        run=Link(title_of(operation.run), reverse("run", args=[operation.run_id])),
+        position=position(operation),
+        intended=f"{operation.summary}.",
+        intended_facts=tuple(intended_facts(case)),
+        contract=contract_card(case),
+        seen=fingerprint(case),
+        owner=owner_of(hold, user) if hold else None,
+        held_since=hold.opened_at if hold else None,
+        due_at=hold.due_at if hold else None,
+        is_late=hold is not None and hold.due_at <= now,
+        request=request_shown(case),
+        sent_summary=summary_of(case),
+        sent_note=in_common(case),
+        ladder=ladder_of(case),
+        says=says(case),
+        evidence=cards_of(case),
+        blocks=blocks(case),
+        people=people(case),
+        record=record_of(case),
+        decide=None if not_yours else decision_form(case, attempted),
+        not_yours=not_yours,
+        decision=recorded(case.decisions[-1]) if case.decisions else None,
+        overtaken=overtaken(attempted, now),
+        is_final=case.state.is_settled,
+    )
+
+
+def decision_form(case: Case, attempted: Attempted) -> DecisionForm | None:
+    if case.hold is None:
+        return None
+    options = options_of(case, attempted.draft)
+    return form_of(case.hold, options, choices_of(case), case.now, attempted)
+
+
+# --- what it comes to -------------------------------------------------------------------------
+
+
+def lede(case: Case) -> str:
+    """One plain sentence or two: what is known, and what is needed."""
+    if case.hold is not None:
+        return f"{case.hold.message} Nothing more is sent until someone decides."
+    if not case.state.is_settled:
+        return f"{under_way(case)} Nothing is needed from you."
+    match case.state:
+        case OperationState.REJECTED:
+            return f"{case.provider} refused it, and nothing changed there. The step has failed."
+        case OperationState.ABANDONED:
+            return "A person gave it up. Its outcome stays as it was known then."
+        case _:
+            return verified(case)
+
+
+def verified(case: Case) -> str:
+    if any(row.postcondition for row in case.evidence if row.kind != EvidenceKind.OPERATOR):
+        return "It took effect and the result was checked. Nothing is needed."
+    stated = [row for row in case.evidence if row.completes and row.by_id is not None]
+    if stated:
+        return f"{stated[-1].source} stated that it took effect. Nothing is needed."
+    return "It took effect. Nothing is needed."
+
+
+def under_way(case: Case) -> str:
+    move = decide(case.facts, case.now)
+    waits = WAIT_SENTENCES[move.reason] if isinstance(move, Wait) else ""
+    match case.state:
+        case OperationState.INTENDED:
+            return f"It is written down. {waits or 'It is sent as soon as a worker takes it.'}"
+        case OperationState.SENDING:
+            return f"It is on its way to {case.provider}."
+        case OperationState.APPLIED | OperationState.POSTCONDITION_FAILED:
+            return f"It took effect. {waits or 'A worker goes on with it.'}"
+        case OperationState.HELD:
+            return "It was decided, and a worker goes on with it."
+        case _:
+            finding = "Romulus is finding out what happened."
+            return waits or f"It was sent and no usable answer came. {finding}"
+
+
+def outcome_unknown(case: Case) -> bool:
+    """Held, and nobody knows whether it took effect; the hold's own sentence says so."""
+    if case.hold is None or case.hold.reason == HoldReason.NOT_VERIFIABLE:
+        return False
+    return bool(sentence_of(case.hold).unknown)
+
+
+def fingerprint(case: Case) -> str:
+    """Something short that changes whenever anything that a decision rests on has changed."""
+    operation, hold = case.operation, case.hold
+    rests_on = (
+        operation.state,
+        operation.provider.dispatch,
+        operation.provider.contradicted_at,
+        [(row.number, row.state) for row in case.transmissions],
+        [(row.pk, is_stale(case, row)) for row in case.evidence],
+        (hold.pk, hold.version, hold.due_at <= case.now) if hold else None,
+        [row.pk for row in case.decisions],
+        window_of(operation, case.now).state,
+        [(offer.kind, offer.allowed) for offer in offers(case)] if hold else None,
+    )
+    return hashlib.sha256(repr(rests_on).encode()).hexdigest()[:16]
+
+
+# --- what was intended ------------------------------------------------------------------------
+
+
+def position(operation: Operation) -> str:
+    names = step_names(operation.run)
+    if operation.step not in names:
+        return f"step {operation.step}"
+    return f"step {names.index(operation.step) + 1} of {len(names)}"
+
+
+def intended_facts(case: Case) -> list[Fact]:
+    operation = case.operation
+    facts = [
+        Fact("Action", operation.action, code=True),
+        Fact("Target", operation.target),
+        Fact("Asked for by", f"step {operation.step}"),
+        Fact("Written down", clock(operation.created_at)),
+    ]
+    if operation.amount is not None:
+        facts.append(Fact("Amount", amount_of(operation)))
+    if case.contract.key is not None:
+        facts.append(Fact("Same-request key", operation.idempotency_key, code=True))
+    return facts
+
+
+def request_shown(case: Case) -> str:
+    """What was prepared, without what the provider's allow-list hides (promise P9)."""
+    if not case.payloads:
+        return ""
+    parameters = json.dumps(case.operation.parameters_redacted, indent=2, ensure_ascii=False)
+    return f"{case.operation.action}\n{parameters}"
+
+
+# --- what it blocks, and who answers ----------------------------------------------------------
+
+
+def blocks(case: Case) -> tuple[BlockedStep, ...]:
+    if case.state.is_settled or case.operation.run.finished_at is not None:
+        return ()
+    own = BlockedStep(case.operation.step, "this operation", here=True)
+    return (own, *(BlockedStep(step.name, step.title) for step in case.steps[1:]))
+
+
+def people(case: Case) -> tuple[tuple[str, Owner], ...]:
+    if case.hold is None or case.hold.queue is None:
+        return ()
+    owners = [
+        ("Can decide", Owner(name_of(owner), you=owner == case.user))
+        for owner in owners_of(case.hold)[:OWNERS_SHOWN]
+    ]
+    return (("Queue", Owner(case.hold.queue.name, group=True)), *owners)

@@ -1,0 +1,74 @@
+"""The decisions on a run that is held at a step, in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciliation.core.states import DecisionKind
+from reconciliation.models import Hold
+from reconciliation.pages import DecisionOption, Draft, Need
+from reconciliation.selectors.options import note_need
+from reconciliation.services.decisions import offers_on
+
+
+def run_options(hold: Hold, draft: Draft) -> tuple[DecisionOption, ...]:
+    """What is offered on a hold of a run; `offers_on` says what that is."""
+    said = {
+        DecisionKind.TRY_AGAIN: try_again,
+        DecisionKind.FAIL_RUN: fail_run,
+        DecisionKind.KEEP_HOLDING: keep_holding,
+    }
+    return tuple(
+        replace(
+            said[offer.kind](hold, draft),
+            allowed=offer.allowed,
+            why_not=offer.why_not,
+            what_would_help=offer.what_helps,
+        )
+        for offer in offers_on(hold)
+    )
+
+
+def try_again(hold: Hold, draft: Draft) -> DecisionOption:
+    step = hold.run.step
+    return DecisionOption(
+        kind=DecisionKind.TRY_AGAIN,
+        title="Try the step again",
+        consequence=f"A worker takes {step} up again. What was tried before does not count "
+        "against it. Steps that are committed are not run again.",
+        allowed=True,
+        button="Record: try it again",
+        then=(f"The run is ready, and a free worker begins {step} anew.",),
+        needs=(note_need(draft),),
+    )
+
+
+def fail_run(hold: Hold, draft: Draft) -> DecisionOption:
+    return DecisionOption(
+        kind=DecisionKind.FAIL_RUN,
+        title="End the run: it counts as failed",
+        consequence=f"The run ends at {hold.run.step}. The steps after it never run. What is "
+        "committed stays as it is.",
+        allowed=True,
+        button="Record: end the run",
+        then=("The run ends as Failed, with your note on its record.",),
+        warning="A run that has ended is never taken up again.",
+        needs=(note_need(draft),),
+    )
+
+
+def keep_holding(_hold: Hold, draft: Draft) -> DecisionOption:
+    return DecisionOption(
+        kind=DecisionKind.KEEP_HOLDING,
+        title="Keep holding",
+        consequence="Nothing moves. The case stays in the queue and is due again at the time that "
+        "you give.",
+        allowed=True,
+        button="Record: keep holding",
+        then=("The case is due again at the time that you give.",),
+        needs=(
+            Need("Until when", bool(draft.until), "a time that is not past"),
+            note_need(draft),
+        ),
+        needs_until=True,
+    )

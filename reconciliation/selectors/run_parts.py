@@ -1,0 +1,255 @@
+"""What a run page shows of operations and holds: registered with `workflows` when ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from reconciliation import access
+from reconciliation.core.facts import Dispatch
+from reconciliation.core.states import EvidenceKind, HoldState, OperationState, TransmissionState
+from reconciliation.models import Decision, Evidence, Hold, Operation, Transmission
+from reconciliation.pages import RecordEntry
+from reconciliation.selectors.case import Row
+from reconciliation.selectors.queue import url_of
+from reconciliation.selectors.record import (
+    decision_entry,
+    evidence_entry,
+    hold_entries,
+    intended,
+    sending,
+    settled,
+)
+from reconciliation.selectors.words import clock, listed, name_of, owner_of, sentence_of
+from workflows.core.durations import took
+from workflows.core.timeline import Lane, Span
+from workflows.models import Run
+from workflows.pages import CheckedCause, Link, LogEntry
+from workflows.selectors import worker_names
+from workflows.selectors.run_parts import RunParts
+
+ROWS_SHOWN = 200
+OPERATIONS_SHOWN = 50
+NOT_BY_WAITING = "Waiting longer or restarting workers will not help."
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the ledger has of one run, in the order in which it came."""
+
+    run: Run
+    operations: Sequence[Operation]
+    transmissions: Sequence[Transmission]
+    evidence: Sequence[Evidence]
+    holds: Sequence[Hold]
+    decisions: Sequence[Decision]
+    workers: Mapping[UUID, str]
+
+    @cached_property
+    def open_hold(self) -> Hold | None:
+        return next((hold for hold in self.holds if hold.state == HoldState.OPEN), None)
+
+    def sends_of(self, operation: Operation) -> list[Transmission]:
+        return [row for row in self.transmissions if row.operation_id == operation.pk]
+
+    def evidence_of(self, operation: Operation) -> list[Evidence]:
+        return [row for row in self.evidence if row.operation_id == operation.pk]
+
+
+def run_parts(run: Run, user: User | None, *, before: datetime | None) -> RunParts:
+    """What `user`, who may see the run, sees of its operations and holds; eight queries."""
+    rows = load(run)
+    past = rows if before is None else load(run, before)
+    hold = rows.open_hold
+    owner = owner_of(hold, user) if hold else None
+    return RunParts(
+        lanes=lanes(rows),
+        spans=hold_spans(rows),
+        urls={row.step: reverse("operation", args=[row.pk]) for row in rows.operations},
+        log=tuple(as_log(entry) for entry in entries(past)),
+        owner=owner.name if owner else owner_of_dispatch(rows),
+        helps=f"{sentence_of(hold).settles} {NOT_BY_WAITING}" if hold else "",
+        links=links(rows, user),
+        causes=causes(rows),
+        seen=repr([each.state for each in rows.operations] + [len(rows.evidence), len(rows.holds)]),
+    )
+
+
+def load(run: Run, before: datetime | None = None) -> Rows:
+    """The newest rows of the run, or those from before `before`."""
+
+    def newest(rows: QuerySet[Row], time: str, shown: int = ROWS_SHOWN) -> list[Row]:
+        if before is not None:
+            rows = rows.filter(**{f"{time}__lt": before})
+        return list(rows.order_by("-pk")[:shown])[::-1]
+
+    sent = Transmission.objects.filter(operation__run=run).select_related("attempt")
+    seen = Evidence.objects.filter(operation__run=run).select_related("operation__provider")
+    held = Hold.objects.filter(run=run).select_related("queue", "assignee")
+    transmissions = newest(sent, "started_at")
+    return Rows(
+        run=run,
+        operations=newest(
+            run.operations.select_related("provider__default_queue").prefetch_related(
+                "provider__default_queue__owners"
+            ),
+            "created_at",
+            OPERATIONS_SHOWN,
+        ),
+        transmissions=transmissions,
+        evidence=newest(seen, "observed_at"),
+        holds=newest(held.prefetch_related("queue__owners"), "opened_at"),
+        decisions=newest(Decision.objects.filter(hold__run=run), "at"),
+        workers=worker_names(row.attempt.worker for row in transmissions),
+    )
+
+
+# --- the timeline -----------------------------------------------------------------------------
+
+
+def lanes(rows: Rows) -> dict[str, list[Lane]]:
+    below: dict[str, list[Lane]] = {}
+    for operation in rows.operations:
+        below.setdefault(operation.step, []).append(lane(rows, operation))
+    return below
+
+
+def lane(rows: Rows, operation: Operation) -> Lane:
+    sends = rows.sends_of(operation)
+    spans = [*unknown_span(rows, operation, sends), *(send_span(operation, row) for row in sends)]
+    return Lane(
+        operation.summary,
+        tuple(spans),
+        kind="operation",
+        state=operation.state,
+        url=reverse("operation", args=[operation.pk]),
+        child=True,
+    )
+
+
+def send_span(operation: Operation, row: Transmission) -> Span:
+    after = f" after {took(row.ended_at - row.started_at)}" if row.ended_at else ""
+    word = row.state.replace("_", " ")
+    return Span(
+        "none" if row.state == TransmissionState.NOT_SENT else "ink",
+        row.started_at,
+        row.ended_at,
+        f"Send {row.number}: {word}{after}",
+        label=str(row.number),
+        url=f"{reverse('operation', args=[operation.pk])}#sent",
+    )
+
+
+def unknown_span(rows: Rows, operation: Operation, sends: list[Transmission]) -> list[Span]:
+    """From the first send without a usable answer until it is known what became of it."""
+    lost = [row for row in sends if row.state == TransmissionState.UNKNOWN]
+    if not lost:
+        return []
+    begin = lost[0].ended_at or lost[0].started_at
+    proofs = [row.observed_at for row in rows.evidence_of(operation) if row.completes]
+    ends = [at for at in (*proofs, operation.settled_at) if at is not None and at >= begin]
+    title = f"Outcome unknown from {clock(begin)}"
+    return [Span("unknown", begin, min(ends, default=None), title, working=False)]
+
+
+def hold_spans(rows: Rows) -> dict[str, list[Span]]:
+    """Holds in the row of the step that they are at."""
+    step_of = {operation.pk: operation.step for operation in rows.operations}
+    spans: dict[str, list[Span]] = {}
+    for hold in rows.holds:
+        step = step_of.get(hold.operation_id, rows.run.step) if hold.operation_id else rows.run.step
+        title = f"Held since {clock(hold.opened_at)}"
+        span = Span(
+            "hold", hold.opened_at, hold.closed_at, title, "held", url_of(hold), working=False
+        )
+        spans.setdefault(step, []).append(span)
+    return spans
+
+
+# --- the log ----------------------------------------------------------------------------------
+
+
+def entries(rows: Rows) -> Iterator[RecordEntry]:
+    for operation in rows.operations:
+        yield intended(operation)
+        yield from settled(operation)
+    for row in rows.transmissions:
+        yield from sending(row, rows.workers.get(row.attempt.worker, ""))
+    for found in rows.evidence:
+        yield evidence_entry(found, found.operation.provider.name)
+    yield from hold_entries(rows.holds)
+    for decision in rows.decisions:
+        yield decision_entry(decision)
+
+
+def as_log(entry: RecordEntry) -> LogEntry:
+    return LogEntry(entry.at, entry.kind, entry.state, f"{entry.lead} {entry.text}", entry.by)
+
+
+# --- why it is not moving ---------------------------------------------------------------------
+
+
+def links(rows: Rows, user: User | None) -> tuple[Link, ...]:
+    hold = rows.open_hold
+    if hold is None:
+        open_ones = [row for row in rows.operations if not OperationState(row.state).is_settled]
+        return tuple(
+            Link("Open the operation", reverse("operation", args=[row.pk]))
+            for row in open_ones[-1:]
+        )
+    if hold.operation_id is not None:
+        return (Link("Open the held operation", url_of(hold)),)
+    visible = user is None or access.visible_holds(user).filter(pk=hold.pk).exists()
+    return (Link("Open the held step", url_of(hold)),) if visible else ()
+
+
+def causes(rows: Rows) -> tuple[CheckedCause, ...]:
+    found = [mismatch(rows)]
+    hold = rows.open_hold
+    if hold is not None:
+        found.append(CheckedCause("Held", "is", held_text(hold)))
+    unsettled = [row for row in rows.operations if not OperationState(row.state).is_settled]
+    if unsettled:
+        found.append(dispatch(rows.run, unsettled[-1]))
+    return tuple(found)
+
+
+def held_text(hold: Hold) -> str:
+    what = f"operation …{hold.operation_id.hex[-6:]}" if hold.operation_id else "this step"
+    return f"yes: {what} waits for a decision, due {clock(hold.due_at)}"
+
+
+def mismatch(rows: Rows) -> CheckedCause:
+    differing = [row for row in rows.evidence if row.kind == EvidenceKind.CONFLICT]
+    if not differing:
+        return CheckedCause("Mismatch", "no", "no: no provider record disagrees")
+    is_cause = rows.open_hold is not None and rows.open_hold.reason == "conflict"
+    text = f"a record of {differing[-1].operation.provider.name} does not fit what was intended"
+    return CheckedCause("Mismatch", "is" if is_cause else "maybe", text)
+
+
+def owner_of_dispatch(rows: Rows) -> str:
+    """Who answers for a provider that nothing is sent to; empty while dispatch is on."""
+    unsettled = [row for row in rows.operations if not OperationState(row.state).is_settled]
+    if not unsettled or unsettled[-1].provider.dispatch == Dispatch.ON:
+        return ""
+    queue = unsettled[-1].provider.default_queue
+    owners = [user for user in queue.owners.all() if user.is_active] if queue else []
+    return listed([name_of(user) for user in owners])
+
+
+def dispatch(run: Run, operation: Operation) -> CheckedCause:
+    state = Dispatch(operation.provider.dispatch)
+    name = operation.provider.name
+    if state is Dispatch.ON:
+        return CheckedCause("Dispatch", "no", f"no: dispatch to {name} is on")
+    waits = (run.failure or {}).get("reason") == "dispatch"
+    text = f"{'yes' if waits else 'also'}: dispatch to {name} is {state.value}"
+    return CheckedCause("Dispatch", "is" if waits else "maybe", text)

@@ -1,0 +1,100 @@
+"""The words for people that several review pages share."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+
+from reconciliation.core.facts import HOLD_SENTENCES, HoldReason, Sentence
+from reconciliation.core.states import DecisionKind
+from reconciliation.models import Decision, Hold, Operation
+from reconciliation.pages import Owner, Recorded, Window
+from reconciliation.services.providers import contract_of
+
+SOON = timedelta(hours=1)
+
+DECISIONS: dict[str, str] = {
+    DecisionKind.APPLIED: "It is done",
+    DecisionKind.SEND_AGAIN: "It is not done: send it again",
+    DecisionKind.ABANDON: "Abandon this operation",
+    DecisionKind.KEEP_HOLDING: "Keep holding",
+    DecisionKind.TRY_AGAIN: "Try the step again",
+    DecisionKind.FAIL_RUN: "End the run",
+}
+
+# Holds of a run, not of a write: what would settle them.
+RUN_HOLDS: dict[str, str] = {
+    HoldReason.NOT_READY: "Setting up what is missing, then trying the step again.",
+    "step_failed": "Mending what made the step fail, then trying it again.",
+    "workers_lost": "Finding out what ends the workers, then trying it again.",
+    "step_missing": "Workers with the version that has this step, then trying it again.",
+    "step_crashed": "Finding out in the logs why Romulus could not go on, then trying it again.",
+    "output_not_storable": "A corrected step, then trying it again.",
+}
+
+
+def sentence_of(hold: Hold) -> Sentence:
+    """What is known, what is not, and what would settle a hold."""
+    if hold.operation_id is None:
+        settles = RUN_HOLDS.get(hold.reason, "Someone who knows how the run should go on.")
+        return Sentence(hold.message, "", settles)
+    try:
+        return HOLD_SENTENCES[HoldReason(hold.reason)]
+    except ValueError:
+        return Sentence(hold.message, "", "A recorded decision.")
+
+
+def name_of(user: User) -> str:
+    return user.get_full_name() or user.get_username()
+
+
+def owner_of(hold: Hold, user: User | None) -> Owner | None:
+    """Who answers for a hold: whom it is assigned to, else its queue's owners; None: nobody.
+
+    The hold's queue comes with its owners, and the hold with its assignee.
+    """
+    if hold.assignee is not None:
+        return Owner(name_of(hold.assignee), you=hold.assignee == user)
+    owners = owners_of(hold)
+    if not owners or hold.queue is None:
+        return None
+    if len(owners) == 1:
+        return Owner(name_of(owners[0]), you=owners[0] == user)
+    return Owner(hold.queue.name, group=True, you=user in owners)
+
+
+def owners_of(hold: Hold) -> list[User]:
+    """The active owners of the hold's queue, which were loaded with it."""
+    return [user for user in hold.queue.owners.all() if user.is_active] if hold.queue else []
+
+
+def window_of(operation: Operation, now: datetime) -> Window:
+    """The time in which the provider guards a second send; as it would be, where none was sent."""
+    ends_at, rule = operation.replay_not_after, contract_of(operation).replay
+    if operation.first_sent_at is None and rule is not None:
+        ends_at = now + rule.window
+    return Window(operation.first_sent_at, ends_at, now)
+
+
+def amount_of(operation: Operation) -> str:
+    """What is at stake: "EUR 1,240.00"; empty where no money is."""
+    if operation.amount is None:
+        return ""
+    return f"{operation.currency} {operation.amount:,.2f}".strip()
+
+
+def recorded(decision: Decision) -> Recorded:
+    title = DECISIONS.get(decision.kind, decision.kind)
+    return Recorded(title, decision.note, decision.by_name, decision.at)
+
+
+def clock(at: datetime) -> str:
+    return f"{at.day} {at:%b, %H:%M} UTC"
+
+
+def listed(names: list[str]) -> str:
+    """Names in a sentence: "a", "a and b", "a, b and c"."""
+    if len(names) < 2:  # noqa: PLR2004 (one name needs no "and")
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"

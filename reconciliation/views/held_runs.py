@@ -1,0 +1,69 @@
+"""A run that is held itself, where no operation is: read it, decide it."""
+
+from __future__ import annotations
+
+from functools import partial
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from reconciliation import access
+from reconciliation.forms import AnswerForm
+from reconciliation.models import Hold
+from reconciliation.selectors import held_run_page
+from reconciliation.selectors.forms_shown import NOTHING_ATTEMPTED, Attempted
+from reconciliation.views.deciding import Context, DecidedCase, decide
+from workflows.services.clock import database_now
+from workflows.views.requests import SignedIn
+
+
+@login_required
+@require_safe
+def held_run(request: SignedIn, run: UUID) -> HttpResponse:
+    """The case of a run that is, or was last, held itself."""
+    found = hold_for(request, run)
+    return render(request, "reconciliation/held_run.html", context_of(request, found))
+
+
+@login_required
+@require_POST
+def held_run_decide(request: SignedIn, run: UUID) -> HttpResponse:
+    """Record a decision on the hold that the form was read from."""
+    latest = hold_for(request, run)
+    form = AnswerForm(request.POST)
+    read_from = visible(request, run).filter(pk=form.hold).first() if form.is_valid() else None
+    return decide(request, case_of(request, latest), read_from, form)
+
+
+def visible(request: SignedIn, run: UUID) -> QuerySet[Hold]:
+    holds = access.visible_holds(request.user).filter(run=run, operation=None)
+    return holds.select_related("run", "queue", "assignee").prefetch_related("queue__owners")
+
+
+def hold_for(request: SignedIn, run: UUID) -> Hold:
+    """The run's latest hold; raises `Http404` when there is none that this person may see."""
+    found = visible(request, run).order_by("-pk").first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def case_of(request: SignedIn, found: Hold) -> DecidedCase:
+    return DecidedCase(
+        url=reverse("held_run", args=[found.run_id]),
+        template="reconciliation/held_run.html",
+        decided="reconciliation/_run_decided.html",
+        context=partial(context_of, request, found),
+    )
+
+
+def context_of(request: SignedIn, found: Hold, attempted: Attempted = NOTHING_ATTEMPTED) -> Context:
+    """One context for the page and its fragments, read anew."""
+    now = database_now()
+    found = hold_for(request, found.run_id)
+    return {"page": held_run_page(found, request.user, now, attempted), "now": now}

@@ -1,0 +1,90 @@
+"""One operation: read it, decide it, ask the provider about it again."""
+
+from __future__ import annotations
+
+from functools import partial
+from http import HTTPStatus
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from reconciliation import access
+from reconciliation.core.errors import InvalidProvider
+from reconciliation.core.states import HoldState
+from reconciliation.forms import AnswerForm
+from reconciliation.models import Operation
+from reconciliation.selectors import operation_page
+from reconciliation.selectors.forms_shown import NOTHING_ATTEMPTED, Attempted
+from reconciliation.services.asking import ask_for, may_ask
+from reconciliation.views.deciding import Context, DecidedCase, SeeOther, decide
+from workflows.services.clock import database_now
+from workflows.views.requests import SignedIn, asks_for, nothing_new
+
+
+@login_required
+@require_safe
+def operation(request: SignedIn, operation: UUID) -> HttpResponse:
+    """The case, or what is new of it."""
+    found = access.operation_for(request.user, operation)
+    context = context_of(request, found)
+    if asks_for(request, "live"):
+        return nothing_new(request, context["page"].seen) or render(
+            request, "reconciliation/_refreshed.html", context
+        )
+    return render(request, "reconciliation/operation.html", context)
+
+
+@login_required
+@require_POST
+def operation_decide(request: SignedIn, operation: UUID) -> HttpResponse:
+    """Record a decision on the hold that the form was read from."""
+    found = access.operation_for(request.user, operation)
+    form = AnswerForm(request.POST)
+    hold = found.holds.filter(pk=form.hold).first() if form.is_valid() else None
+    return decide(request, case_of(request, found), hold, form)
+
+
+@login_required
+@require_POST
+def operation_ask(request: SignedIn, operation: UUID) -> HttpResponse:
+    """Ask the provider again; what it says, or that it is away, is evidence on the page."""
+    found = access.operation_for(request.user, operation)
+    try:
+        ask_for(found, request.user)
+    except InvalidProvider as error:
+        context = context_of(request, found) | {"not_asked": str(error)}
+        template = (
+            "reconciliation/_refreshed.html" if request.htmx else case_of(request, found).template
+        )
+        return render(request, template, context, status=HTTPStatus.CONFLICT)
+    if not request.htmx:
+        return SeeOther(f"{reverse('operation', args=[found.pk])}#says")
+    found = access.operation_for(request.user, operation)
+    return render(request, "reconciliation/_refreshed.html", context_of(request, found))
+
+
+def case_of(request: SignedIn, found: Operation) -> DecidedCase:
+    return DecidedCase(
+        url=reverse("operation", args=[found.pk]),
+        template="reconciliation/operation.html",
+        decided="reconciliation/_decided.html",
+        context=partial(context_of, request, found),
+    )
+
+
+def context_of(
+    request: SignedIn, found: Operation, attempted: Attempted = NOTHING_ATTEMPTED
+) -> Context:
+    """One context for the page and all its fragments."""
+    now = database_now()
+    found = access.operation_for(request.user, found.pk)
+    hold = found.holds.filter(state=HoldState.OPEN).select_related("queue").first()
+    return {
+        "page": operation_page(found, request.user, now, attempted),
+        "now": now,
+        "may_ask": may_ask(found, hold, request.user),
+    }

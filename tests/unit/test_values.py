@@ -1,0 +1,290 @@
+"""Typed values as JSON that PostgreSQL keeps exactly: what it cannot keep is refused, by path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, StrEnum
+from typing import Any, Literal, NamedTuple
+from uuid import UUID
+
+import pytest
+from pydantic import BaseModel, Field, field_validator
+from typing_extensions import TypedDict
+
+from workflows.core.errors import InvalidInput, UnstorableValue
+from workflows.core.values import MAX_SAFE_INTEGER, from_json, to_json
+
+WHAT = "output of step load"
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+class Size(Enum):
+    SMALL = 1
+
+
+class Line(BaseModel):
+    article: str
+    price: Decimal
+    colours: set[Colour] = set()
+
+
+class Order(BaseModel):
+    number: str = Field(pattern=r"^ORD-[0-9]+$")
+    placed_at: datetime
+    lines: list[Line]
+
+
+@dataclass(frozen=True)
+class Money:
+    amount: Decimal
+    currency: Literal["USD", "EUR"]
+
+
+class Address(TypedDict):
+    street: str
+    since: date
+
+
+class Point(NamedTuple):
+    x: int
+    y: float
+
+
+def stored(value: Any, annotation: Any = Any, limit: int = 100_000) -> Any:
+    return to_json(value, annotation, limit=limit, what=WHAT)
+
+
+ORDER = Order(
+    number="ORD-7001",
+    placed_at=datetime(2026, 3, 10, 3, 0, 0, 250, tzinfo=UTC),
+    lines=[Line(article="a", price=Decimal("0.10"), colours={Colour.RED})],
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation"),
+    [
+        (Decimal("125.00"), Decimal),
+        (Decimal("12345678901234567890.123456789"), Decimal),
+        (datetime(2026, 3, 10, 3, 0, 0, 1, tzinfo=UTC), datetime),
+        (datetime(2026, 3, 10, 3, 0, tzinfo=timezone(timedelta(hours=5, minutes=30))), datetime),
+        (datetime(2026, 3, 10, 3, 0), datetime),  # noqa: DTZ001 (naive in, naive out)
+        (date(2026, 2, 28), date),
+        (timedelta(days=-1, microseconds=1), timedelta),
+        (UUID("018f0000-0000-7000-8000-000000000001"), UUID),
+        (Colour.RED, Colour),
+        (Size.SMALL, Size),
+        (Money(Decimal("125.00"), "USD"), Money),
+        (Address(street="Kölner Straße 1", since=date(2020, 1, 1)), Address),
+        (Point(1, 0.1), Point),
+        (ORDER, Order),
+        ([ORDER, ORDER], list[Order]),
+        ({"a": Decimal("1.10")}, dict[str, Decimal]),
+        ({1: "one"}, dict[int, str]),
+        ({3, 1, 2}, set[int]),
+        ((1, "a"), tuple[int, str]),
+        (None, Order | None),
+        (2.5e-8, float),
+        (True, bool),
+        (MAX_SAFE_INTEGER, int),
+        (-MAX_SAFE_INTEGER, int),
+        ("emoji \U0001f600, accents éü, \u2028, quotes \"'", str),
+        ({"nested": [{"deep": [1, 2.5, None, True, "x"]}]}, Any),
+        ({}, dict[str, Any]),
+        ("", str),
+    ],
+)
+def test_a_typed_value_comes_back_as_it_was(value: Any, annotation: Any) -> None:
+    text = json.dumps(stored(value, annotation))
+    back = from_json(json.loads(text), annotation, what=WHAT)
+    assert (back, type(back)) == (value, type(value))
+
+
+def nested(part: Any) -> dict[str, Any]:
+    return {"lines": [{"a": 1}, {"price": part}]}
+
+
+PATH = r"\$\.lines\[1\]\.price"
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (nested("a\x00b"), rf"at {PATH}: text with a NUL character"),
+        (nested("\ud800"), rf"at {PATH}: text with half of a surrogate pair"),
+        (nested({"a\x00": 1}), rf"at {PATH}\.'a\\x00': text with a NUL character"),
+        (nested(2**53 + 1), rf"at {PATH}: 9007199254740993 is beyond 2\^53"),
+        (nested(-(2**53) - 1), rf"at {PATH}: -9007199254740993 is beyond 2\^53"),
+        ("\udfff", r"at \$: text with half of a surrogate pair"),
+        (object(), "object"),
+        (print, "builtin_function_or_method"),
+        (ValueError("no"), "ValueError"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_with_its_path(value: Any, says: str) -> None:
+    with pytest.raises(UnstorableValue, match=f"^{WHAT}: {says}"):
+        stored(value)
+
+
+class Reading(BaseModel):
+    values: list[float]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_that_json_does_not_have_is_refused_with_its_path(number: float) -> None:
+    with pytest.raises(UnstorableValue, match=rf"at \$\.values\[1\]: {number} has no JSON form"):
+        stored(Reading(values=[1.0, number]), Reading)
+
+
+def silently(value: Any) -> Any:
+    return pytest.param(
+        value,
+        marks=pytest.mark.xfail(
+            strict=True, reason="DEFECT: without a type it is changed silently"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        silently(float("nan")),  # becomes null
+        silently(float("inf")),
+        silently({1, 2}),  # becomes a list, in any order
+        silently(b"ab"),  # becomes text
+        silently(Decimal("1.10")),
+        silently(datetime(2026, 3, 10, tzinfo=UTC)),
+        silently(1 + 2j),
+        silently({1: "a", "1": "b"}),  # one of the two is lost
+        pytest.param(
+            object(), marks=pytest.mark.xfail(strict=True, reason="DEFECT: refused without path")
+        ),
+        pytest.param(
+            b"\xff", marks=pytest.mark.xfail(strict=True, reason="DEFECT: refused without path")
+        ),
+        pytest.param(
+            {"\ud800": 1},
+            marks=pytest.mark.xfail(strict=True, reason="DEFECT: refused without path"),
+        ),
+    ],
+)
+def test_without_a_type_only_what_json_has_is_taken(part: Any) -> None:
+    with pytest.raises(UnstorableValue, match=PATH):
+        stored(nested(part))
+
+
+@pytest.mark.xfail(
+    strict=True, raises=ValueError, reason="DEFECT: the message itself cannot be written"
+)
+def test_a_number_of_more_digits_than_python_prints_is_refused() -> None:
+    with pytest.raises(UnstorableValue, match=r"beyond 2\^53"):
+        stored(10**5000)
+
+
+class Raising(BaseModel):
+    number: int
+
+    @field_validator("number")
+    @classmethod
+    def look_it_up(cls, value: int) -> int:
+        raise KeyError(value)
+
+
+class Plain:
+    """No schema can be made for it."""
+
+
+@pytest.mark.xfail(strict=True, reason="DEFECT: ends the executor instead of being its result")
+@pytest.mark.parametrize(("value", "annotation"), [({"number": 1}, Raising), (Plain(), Plain)])
+def test_whatever_goes_wrong_while_storing_is_one_error(value: Any, annotation: Any) -> None:
+    with pytest.raises(UnstorableValue):
+        stored(value, annotation)
+
+
+def test_a_value_inside_itself_is_refused() -> None:
+    circle: dict[str, Any] = {}
+    circle["self"] = circle
+    with pytest.raises(UnstorableValue):
+        stored(circle)
+
+
+def test_a_value_nested_beyond_reason_is_refused() -> None:
+    tower: list[Any] = []
+    for _ in range(10_000):
+        tower = [tower]
+    with pytest.raises(UnstorableValue):
+        stored(tower)
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation", "says"),
+    [
+        ({"number": "7001", "placed_at": "2026-03-10", "lines": []}, Order, "at number: "),
+        (
+            {"number": "ORD-1", "placed_at": "2026-03-10", "lines": [{"article": "a"}]},
+            Order,
+            r"at lines\.0\.price: Field required",
+        ),
+        ("x", int, "at the value itself: "),
+        ({"number": 1, "placed_at": 2, "lines": 3}, Order, r"\(and \d+ more\)"),
+        (Decimal("NaN"), Decimal, "at the value itself: "),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_its_path(
+    value: Any, annotation: Any, says: str
+) -> None:
+    with pytest.raises(UnstorableValue, match=says):
+        stored(value, annotation)
+
+
+def test_a_refusal_of_another_type_does_not_tell_the_value() -> None:
+    with pytest.raises(UnstorableValue) as refused:
+        stored({"number": "4111 1111 1111 1111", "placed_at": "x", "lines": []}, Order)
+    assert "4111" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"), [("x" * 98, True), ("x" * 99, False), ("ü" * 49, True), ("ü" * 50, False)]
+)
+def test_the_limit_is_the_bytes_of_the_json_text(text: str, fits: bool) -> None:
+    # two quotation marks and 98 more are 100
+    if fits:
+        assert stored(text, str, limit=100) == text
+        return
+    with pytest.raises(UnstorableValue, match=r"bytes, and the limit is 100"):
+        stored(text, str, limit=100)
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation", "says"),
+    [
+        ({"number": "ORD-1"}, Order, "at placed_at: Field required"),
+        ("125,00", Decimal, "at the value itself: "),
+        ("blue", Colour, "at the value itself: "),
+    ],
+)
+def test_what_was_stored_under_another_type_is_refused_when_it_is_read(
+    value: Any, annotation: Any, says: str
+) -> None:
+    with pytest.raises(InvalidInput, match=f"^{WHAT}: {says}"):
+        from_json(value, annotation, what=WHAT)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: stored(["a"] * 3, list[str], limit=1),
+        lambda: stored("\x00", str),
+        lambda: from_json(1, Order, what=WHAT),
+    ],
+)
+def test_every_refusal_says_what_it_is_about(act: Callable[[], Any]) -> None:
+    with pytest.raises((UnstorableValue, InvalidInput), match=f"^{WHAT}: "):
+        act()

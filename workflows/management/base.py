@@ -1,0 +1,87 @@
+"""What every command shares: how it answers, and how it ends.
+
+Exit codes: 0 done, 1 refused or failed with a sentence that says why, 2 wrongly called.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.core.management import BaseCommand, CommandError
+from django.db import InterfaceError, OperationalError
+
+from workflows.core.errors import RomulusError
+
+REFUSED, WRONGLY_CALLED = 1, 2
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+AWAY = "The database does not answer, so nothing was done: {reason}"
+
+
+class Refused(CommandError):
+    """Nothing was done, and the message says why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, returncode=REFUSED)
+
+
+class WronglyCalled(CommandError):
+    """The command cannot be understood; the message says what to write instead."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, returncode=WRONGLY_CALLED)
+
+
+class ConsoleCommand(BaseCommand):
+    """A command for people and scripts: lines for the former, JSON for the latter."""
+
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="answer as JSON")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            self.perform(argparse.Namespace(**options))
+        except (RomulusError, PermissionDenied) as error:
+            raise Refused(str(error)) from error
+        except (OperationalError, InterfaceError) as error:
+            raise Refused(AWAY.format(reason=str(error).strip())) from error
+
+    def perform(self, given: argparse.Namespace) -> None:
+        """Do what the command is for; raises `Refused` or an error of the domain."""
+        raise NotImplementedError
+
+    def answer(self, given: argparse.Namespace, document: Any, lines: Iterable[str]) -> None:
+        """Write `document` as JSON if that was asked for, else the lines."""
+        if given.json:
+            text = json.dumps(document, indent=2, default=str, ensure_ascii=False)
+            self.stdout.write(text)
+            return
+        for line in lines:
+            # What a provider or a person wrote must not steer the terminal.
+            self.stdout.write(CONTROL.sub(" ", line))
+
+
+def an_id(text: str) -> UUID:
+    """An argument that is an ID."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no ID") from None
+
+
+def positive(text: str) -> int:
+    """An argument that is a number from 1."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is fewer than one")
+    return number

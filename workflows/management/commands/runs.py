@@ -1,0 +1,57 @@
+"""`manage.py runs`: the runs, newest first."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from workflows.core.states import RunState
+from workflows.management.base import ConsoleCommand, an_id, positive
+from workflows.models import Run
+
+LIMIT = 50
+
+
+class Command(ConsoleCommand):
+    help = "List runs, newest first: one a line, or their IDs alone."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--state", choices=[state.value for state in RunState])
+        parser.add_argument("--workflow")
+        parser.add_argument("--tenant", help="slug")
+        parser.add_argument("--before", type=an_id, help="only those older than this run")
+        parser.add_argument("--limit", type=positive, default=LIMIT)
+        parser.add_argument("--ids", action="store_true", help="IDs alone, one a line")
+
+    def perform(self, given: argparse.Namespace) -> None:
+        asked = {
+            "state": given.state,
+            "workflow": given.workflow,
+            "tenant__slug": given.tenant,
+            "pk__lt": given.before,
+        }
+        wanted = {name: value for name, value in asked.items() if value is not None}
+        runs = Run.objects.filter(**wanted).select_related("tenant").order_by("-pk")
+        rows = list(runs[: given.limit])
+        self.answer(given, [as_json(run) for run in rows], [line(run, given.ids) for run in rows])
+
+
+def as_json(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.pk,
+        "workflow": run.workflow,
+        "version": run.version,
+        "tenant": run.tenant.slug,
+        "state": run.state,
+        "step": run.step,
+        "start_key": run.start_key,
+        "started_at": run.created_at.isoformat(),
+        "ended_at": run.finished_at.isoformat() if run.finished_at else None,
+    }
+
+
+def line(run: Run, only_id: bool) -> str:
+    if only_id:
+        return str(run.pk)
+    return f"{run.pk}  {run.state:<10} {run.tenant.slug}  {run.workflow} v{run.version}  {run.step}"

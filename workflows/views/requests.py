@@ -1,0 +1,31 @@
+"""What a view of somebody who is signed in is given, and how it answers a poll."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django_htmx.middleware import HtmxDetails
+
+STOP_POLLING = 286  # htmx: swap this in, and poll no more
+
+
+class SignedIn(HttpRequest):
+    """A request behind `login_required`, with what the htmx middleware adds."""
+
+    user: User
+    htmx: HtmxDetails
+
+
+def asks_for(request: SignedIn, target: str) -> bool:
+    """Whether htmx asks for the fragment `target`; never for a page out of the history."""
+    htmx = request.htmx
+    return bool(htmx) and not htmx.history_restore_request and htmx.target == target
+
+
+def nothing_new(request: SignedIn, seen: str) -> HttpResponse | None:
+    """204 when what the poll has `seen` is what there is; else None."""
+    if request.GET.get("seen") != seen:
+        return None
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)
