@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,7 +165,9 @@ def kill_worker_of_refund() -> None:
         pk=first.operation.run.lease_owner, host=socket.gethostname()
     ).first()
     if worker is not None and worker.pid in live_worker_pids():
-        os.kill(worker.pid, signal.SIGKILL)
+        # It is gone already while its lease still runs out.
+        with suppress(ProcessLookupError):
+            os.kill(worker.pid, signal.SIGKILL)
 
 
 def is_applied(operation: Operation) -> bool:

@@ -110,6 +110,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
 )
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
+# A broker that is away must not hold anybody up: the sweep publishes again.
+CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "advance"
 CELERY_TASK_ROUTES = {"reconciliation.tasks.reconcile": {"queue": "reconcile"}}
 CELERY_TASK_CREATE_MISSING_QUEUES = True

@@ -10,11 +10,11 @@ from typing import Self
 
 from django.conf import settings
 from django.core.management import call_command
-from django.db import connections
+from django.db import OperationalError, connection, connections
 
 from romulus_site import parts
 from romulus_site.embedded import EmbeddedPostgres, ensure_pgmq
-from romulus_site.processes import Supervisor, Surroundings
+from romulus_site.processes import DidNotStart, Supervisor, Surroundings
 from romulus_site.progress import Progress
 
 # Python starts in a second, in several on a machine that is busy with everything else.
@@ -92,9 +92,16 @@ class System:
             with self._progress.step("PostgreSQL"):
                 self._postgres.start()
         with self._progress.step("Tables"):
+            self._reach_database()
             call_command("migrate", interactive=False, verbosity=0)
             if settings.CELERY_BROKER_URL == "pgmq://":
                 ensure_pgmq(settings.CELERY_BROKER_TRANSPORT_OPTIONS["conn_string"])
+
+    def _reach_database(self) -> None:
+        try:
+            connection.ensure_connection()
+        except OperationalError as error:
+            raise DidNotStart(f"The database does not answer: {error}") from error
 
     def _start_children(self) -> None:
         wanted = self.wanted

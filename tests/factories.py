@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -128,3 +128,84 @@ def open_hold_of(operation: Operation) -> Hold:
 
 def code_of(subject: UUID) -> str:
     return subject.hex[-6:]
+
+
+# --- people of the console ------------------------------------------------------------------------
+
+
+def stranger(name: str = "stranger_1") -> Any:
+    """Somebody with an account and no right to anything."""
+    return person(name)
+
+
+def reader(queue: ReviewQueue, name: str = "reader_1") -> Any:
+    """Somebody who may see the tenant's runs and the queue, but neither payloads nor decide."""
+    user = person(name)
+    assign_perm("reconciliation.view_reviewqueue", user, queue)
+    for each in Tenant.objects.all():
+        assign_perm("workflows.view_tenant", user, each)
+    return get_user_model().objects.get(pk=user.pk)
+
+
+def administrator(name: str = "admin_1") -> Any:
+    return person(name, is_staff=True, is_superuser=True)
+
+
+# --- many rows, to count queries and to page ------------------------------------------------------
+
+
+def held_step_run() -> Run:
+    """A run that is held itself: its provider has no contract. `reviewer_1` owns its queue."""
+    ready_provider("payments", contract_version=None)
+    return advanced(started_run("refund"))
+
+
+def many_runs(number: int, state: str = "held", **fields: Any) -> list[Run]:
+    """Runs that no worker has taken, in `state`, each older than the next."""
+    finished = state in ("completed", "failed", "cancelled")
+    defaults: dict[str, Any] = {
+        "workflow": "refund",
+        "version": 1,
+        "tenant": tenant(),
+        "state": state,
+        "step": "create_refund",
+        "input": {},
+        "finished_at": database_now() if finished else None,
+    }
+    return Run.objects.bulk_create(Run(**(defaults | fields)) for _ in range(number))
+
+
+def many_held(number: int, provider: Provider) -> list[Hold]:
+    """Held operations of `provider`, each due a minute after the one before it."""
+    now = database_now()
+    operations = Operation.objects.bulk_create(
+        Operation(
+            run=run,
+            step=run.step,
+            visit=1,
+            effect="default",
+            provider=provider,
+            contract_version=provider.contract_version,
+            action="refunds.create",
+            target=f"order {place}",
+            summary=f"Refund order {place}",
+            parameters_redacted={},
+            parameters_digest="",
+            idempotency_key=str(run.pk),
+            key_scope={},
+            request_sealed=b"",
+            state="held",
+        )
+        for place, run in enumerate(many_runs(number))
+    )
+    return Hold.objects.bulk_create(
+        Hold(
+            run=operation.run,
+            operation=operation,
+            queue=provider.default_queue,
+            reason="unguarded",
+            message="It was sent and no usable answer came.",
+            due_at=now + timedelta(minutes=place + 1),
+        )
+        for place, operation in enumerate(operations)
+    )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from django import forms
+from django.core.validators import URLValidator
 
 from reconciliation.adapters.registry import ADAPTERS
 from reconciliation.core.contracts import parse_contract
@@ -33,6 +34,12 @@ TRUST = (
 
 class ProviderForm(ProviderFormBase):
     adapter = forms.ChoiceField(choices=[(slug, slug) for slug in sorted(ADAPTERS)])
+    base_url = forms.URLField(
+        label="Address",
+        assume_scheme="https",
+        validators=[URLValidator(schemes=["http", "https"])],
+        help_text="Part of the scope in which a key counts: operations in progress keep it.",
+    )
     credential = forms.CharField(
         required=False,
         strip=True,
@@ -58,7 +65,6 @@ class ProviderForm(ProviderFormBase):
         )
         help_texts = {
             "account": "Part of the scope in which a key counts: operations in progress keep it.",
-            "base_url": "Part of the scope in which a key counts: operations in progress keep it.",
             "settings": "What the adapter is told of its actions, as JSON; it checks them.",
             "visible_parameters": 'The only parameters that people see, such as ["order"]; every '
             "other is stored as a digest alone.",

@@ -98,7 +98,11 @@ class ProviderAdmin(Guarded):
     )
 
     def save_model(
-        self, request: HttpRequest, obj: Provider, form: ModelForm[Provider], _change: bool
+        self,
+        request: HttpRequest,
+        obj: Provider,
+        form: ModelForm[Provider],
+        change: bool,  # noqa: ARG002 (Django's name)
     ) -> None:
         credential = form.cleaned_data.get("credential", "")
         save_provider(obj, by=signed_in(request), changed=form.changed_data, credential=credential)
@@ -180,11 +184,21 @@ class ReviewQueueAdmin(Guarded):
     search_fields = ("name", "slug")
 
     def save_model(
-        self, request: HttpRequest, obj: ReviewQueue, form: ModelForm[ReviewQueue], _change: bool
+        self,
+        request: HttpRequest,
+        obj: ReviewQueue,
+        form: ModelForm[ReviewQueue],
+        change: bool,  # noqa: ARG002 (Django's name)
     ) -> None:
         save_queue(obj, by=signed_in(request), changed=form.changed_data)
 
-    def save_related(self, request: HttpRequest, form: Any, _formsets: Any, _change: bool) -> None:
+    def save_related(
+        self,
+        request: HttpRequest,
+        form: Any,
+        formsets: Any,  # noqa: ARG002 (Django's name)
+        change: bool,  # noqa: ARG002 (Django's name)
+    ) -> None:
         set_owners(form.instance, form.cleaned_data["owners"], by=signed_in(request))
 
 
@@ -213,11 +227,16 @@ class ContractVersionAdmin(ReadOnly):
     def get_fields(self, _request: HttpRequest, obj: Any = None) -> Any:
         return ("text",) if obj is None else self.fields
 
-    def save_form(self, request: HttpRequest, form: Any, _change: bool) -> ContractVersion:
+    def save_form(
+        self,
+        request: HttpRequest,
+        form: Any,
+        change: bool,  # noqa: ARG002 (Django's name)
+    ) -> ContractVersion:
         return add_contract_version(form.document, by=signed_in(request))
 
-    def save_model(self, _request: HttpRequest, _obj: Any, _form: Any, _change: bool) -> None:
+    def save_model(self, *_: Any, **__: Any) -> None:
         """It is added already, by the service."""
 
-    def save_related(self, _request: HttpRequest, _form: Any, _sets: Any, _change: bool) -> None:
+    def save_related(self, *_: Any, **__: Any) -> None:
         """It has none."""

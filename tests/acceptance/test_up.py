@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # A machine that is busy with other tests starts six Pythons in its own time.
 UP_SECONDS = 120.0
 SETTLE_SECONDS = 180.0
+# Short, so that a killed worker's runs go on soon; long enough to be renewed on a busy machine.
+LEASE_SECONDS = "6"
 # What the tests' own settings set, and what the shell may have set for another installation.
 NOT_INHERITED = ("DJANGO_SETTINGS_MODULE", "DATABASE_URL", "BROKER_URL", "ROMULUS_KEYS")
 
@@ -42,7 +44,10 @@ class Installation:
         self.json = folder / "result.json"
         self.port = free_port()
         kept = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-        self._environment = kept | {"ROMULUS_DATA": str(self.data)}
+        self._environment = kept | {
+            "ROMULUS_DATA": str(self.data),
+            "ROMULUS_LEASE_SECONDS": LEASE_SECONDS,
+        }
 
     def up(self, *options: str, port: int | None = None) -> subprocess.Popen[bytes]:
         command = [sys.executable, "manage.py", "up", f"--port={port or self.port}", *options]
@@ -108,24 +113,23 @@ def installation() -> Iterator[Installation]:
             installation.wait_until_nothing_is_left()
 
 
-def assert_settled(result: dict[str, Any]) -> None:
-    """Each demonstration ended as it should, and no write had two effects at the destination."""
-    assert {run["workflow"]: run["state"] for run in result["runs"]} == {
-        "ticket_triage": "held",
-        "replacement_worker": "completed",
-        "refund": "completed",
-    }
-    for run in result["runs"]:
-        for operation in run["operations"]:
-            effects = len(operation["destination"])
-            assert effects == 1 or (effects == 0 and operation["state"] == "held"), run
+def states(result: dict[str, Any]) -> dict[str, str]:
+    return {run["workflow"]: run["state"] for run in result["runs"]}
+
+
+def effects(run: dict[str, Any]) -> list[int]:
+    """How many effects the destination holds of each of the run's operations."""
+    return [len(operation["destination"]) for operation in run["operations"]]
 
 
 def test_the_demonstration_settles_and_nothing_is_left(installation: Installation) -> None:
     result = installation.settle()
-    assert_settled(result)
-    for run in result["runs"]:
-        assert [len(operation["destination"]) for operation in run["operations"]] == [1]
+    assert states(result) == {
+        "ticket_triage": "held",
+        "replacement_worker": "completed",
+        "refund": "completed",
+    }
+    assert [effects(run) for run in result["runs"]] == [[1], [1], [1]]
     (refund,) = (run for run in result["runs"] if run["workflow"] == "refund")
     assert "lost" in {attempt["state"] for attempt in refund["attempts"]}
     assert "was ended by SIGKILL; starting it again" in installation.said()
@@ -146,7 +150,13 @@ def test_after_sigkill_the_next_up_goes_on_where_the_runs_were(installation: Ins
     supervisor.wait()
     installation.wait_until_nothing_is_left()
 
-    assert_settled(installation.settle())
+    # Where the kills fell decides between the two ends of the others: a write that never arrived
+    # and has no key is held. None may have two effects, and a key always leads to one.
+    result = installation.settle()
+    assert states(result)["refund"] == "completed"
+    for run in result["runs"]:
+        assert run["state"] in ("completed", "held")
+        assert effects(run) == [1] or (effects(run) in ([], [0]) and run["state"] == "held"), run
     installation.wait_until_nothing_is_left()
 
 

@@ -7,6 +7,7 @@ from workflows.models import Worker
 from uuid import uuid4
 import datetime as dt
 
+
 def scenario(destination):
     ready_provider("desk", destination.url, name="Rehearsal desk")
     ready_provider("machines", destination.url, name="Rehearsal machines")
@@ -15,24 +16,36 @@ def scenario(destination):
     c = destination.client
     out["held"] = held_operation(destination)
     c.arm("apply_then_drop")
-    r = settled(started_run("replacement_worker")); out["verified"] = Operation.objects.get(run=r)
+    r = settled(started_run("replacement_worker"))
+    out["verified"] = Operation.objects.get(run=r)
     c.arm("apply_then_drop")
-    r = settled(started_run("refund")); out["refund"] = Operation.objects.get(run=r)
+    r = settled(started_run("refund"))
+    out["refund"] = Operation.objects.get(run=r)
     c.arm("mismatched_receipt")
-    r = settled(started_run("refund")); out["conflict"] = Operation.objects.get(run=r)
+    r = settled(started_run("refund"))
+    out["conflict"] = Operation.objects.get(run=r)
     c.arm("postcondition")
-    r = settled(started_run("replacement_worker", name="w2")); out["post"] = Operation.objects.get(run=r)
+    r = settled(started_run("replacement_worker", name="w2"))
+    out["post"] = Operation.objects.get(run=r)
     c.arm("drop_before")
-    r = settled(started_run("replacement_worker", name="w3")); out["absent"] = Operation.objects.get(run=r)
+    r = settled(started_run("replacement_worker", name="w3"))
+    out["absent"] = Operation.objects.get(run=r)
     Provider.objects.filter(slug="payments").update(contract_version=None)
-    r = settled(started_run("refund", order="ORD-1")); out["runheld"] = r
-    Provider.objects.filter(slug="payments").update(contract_version=ContractVersion.objects.get(slug="rehearsal-keyed", version__gte=1000), dispatch="paused")
-    r = advanced(started_run("refund", order="ORD-2")); out["paused"] = Operation.objects.get(run=r)
+    r = settled(started_run("refund", order="ORD-1"))
+    out["runheld"] = r
+    Provider.objects.filter(slug="payments").update(
+        contract_version=ContractVersion.objects.get(slug="rehearsal-keyed", version__gte=1000),
+        dispatch="paused",
+    )
+    r = advanced(started_run("refund", order="ORD-2"))
+    out["paused"] = Operation.objects.get(run=r)
     started_run("refund", order="ORD-3")
     c.disarm()
-    q = ReviewQueue.objects.create(slug="runs", name="Runs on-call"); owner_of(q); 
+    q = ReviewQueue.objects.create(slug="runs", name="Runs on-call")
+    owner_of(q)
     Hold.objects.filter(operation=None).update(queue=q)
     return out
+
 
 def test_look(live_console, destination, monkeypatch):
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
@@ -55,13 +68,18 @@ def test_look(live_console, destination, monkeypatch):
             page.on("console", lambda m: print("CONSOLE", m.type, m.text))
             page.on("pageerror", lambda e: print("PAGEERROR", e))
             page.goto(live_console + "/login/")
-            page.fill("#username", "reviewer_1"); page.fill("#password", "reviewer_1"); page.click("button[type=submit]")
+            page.fill("#username", "reviewer_1")
+            page.fill("#password", "reviewer_1")
+            page.click("button[type=submit]")
             for name, url in urls.items():
-                if only and name not in only: continue
+                if only and name not in only:
+                    continue
                 r = page.goto(live_console + url)
-                if r.status != 200: print("STATUS", name, r.status)
+                if r.status != 200:
+                    print("STATUS", name, r.status)
                 over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-                if over > 0: print("OVERFLOW", name, width, over)
+                if over > 0:
+                    print("OVERFLOW", name, width, over)
                 page.screenshot(path=f"/tmp/wired/{name}-{width}-{scheme}.png", full_page=True)
             ctx.close()
         b.close()

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Case, F, Func, IntegerField, JSONField, Value, When
+from django.db.models.functions import Coalesce
 
 from workflows.models import Attempt, Run, StepOutput
 from workflows.registry import registry
@@ -89,7 +90,8 @@ def steps_of(run: Run) -> list[StepSeen]:
 def outputs_of(run: Run, *, payloads: bool) -> Sequence[StepOutput]:
     """The outputs, without their content where the reader may not see it or it is large."""
     rows = StepOutput.objects.filter(run=run).select_related("attempt").defer("value")
-    size = Func(F("value"), function="pg_column_size", output_field=IntegerField())
+    stored = Func(F("value"), function="pg_column_size", output_field=IntegerField())
+    size = Coalesce(stored, 0)
     content: Any = Value(None, output_field=JSONField())
     if payloads:
         content = Case(When(size__lte=OUTPUT_READ, then=F("value")), output_field=JSONField())

@@ -1,0 +1,161 @@
+"""The decision path in a real browser: htmx, scripts and content policy as people have them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from reconciliation.models import Decision, Operation
+from tests.console.posting import url_of
+from tests.destination import RunningDestination
+from tests.factories import NOTE, advanced, held_operation, person, ready_provider
+
+pytestmark = pytest.mark.browser
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium of this machine."""
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        reason = f"no Chromium on this machine: none of {', '.join(NAMES)} is on the path"
+        if os.environ.get("CI"):
+            pytest.fail(f"{reason}, and where CI is set it has to be")
+        pytest.skip(reason)
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        # Playwright's own event loop runs in this thread while tests ask the database.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        # As root there is no sandbox to be had; the pages are our own.
+        launched = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def held(live_console: str, destination: RunningDestination) -> Operation:
+    """A comment whose answer was lost, at a desk with neither key nor look-up."""
+    ready_provider("desk", destination.url)
+    return held_operation(destination)
+
+
+@pytest.fixture
+def page(browser: Browser, held: Operation, live_console: str) -> Iterator[Page]:
+    """A page of `reviewer_1`, who is signed in. What goes wrong in it fails the test."""
+    context = browser.new_context(base_url=live_console, viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on(
+        "console",
+        lambda said: problems.append(said.text) if said.type in ("error", "warning") else None,
+    )
+    page.goto("/login/")
+    page.get_by_label("Username").fill(person().username)
+    page.get_by_label("Password").fill("reviewer_1")
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/review/")
+    yield page
+    context.close()
+    # A refused inline script or style is an error here too: the content policy is at work.
+    assert problems == []
+
+
+def test_an_owner_finds_the_case_decides_it_and_sees_the_run_go_on(
+    page: Page, held: Operation
+) -> None:
+    page.get_by_role("link", name=held.summary).click()
+    page.wait_for_url(f"**{url_of(held)}")
+    expect(page.get_by_role("heading", level=1)).to_have_text(held.summary)
+    expect(page.locator("#head")).to_contain_text("Outcome unknown")
+    expect(page.locator("#sent")).to_contain_text("1 left this system with no usable answer")
+    expect(page.get_by_text("Nothing yet: nobody was asked")).to_be_visible()
+
+    form = page.locator("form[data-decide]")
+    record = form.get_by_role("button")
+    expect(form.locator("input:checked")).to_have_count(0)
+    expect(form.locator("#kind-send_again")).to_be_disabled()
+    # Pressed too early, it says what is missing and sends nothing.
+    expect(record).to_have_attribute("aria-disabled", "true")
+    record.click()
+    expect(page.locator("#missing")).to_contain_text("Still missing: a decision")
+    assert not Decision.objects.exists()
+
+    form.get_by_text("It is done: accept a record").click()
+    form.get_by_label("Which record is the result?").fill("c_1")
+    form.get_by_label("How do you know?").select_option("seen")
+    form.get_by_label("Note for the record").fill(NOTE)
+    form.get_by_label("Type the last 6 characters").fill(held.pk.hex[-6:].upper())
+    expect(record).to_have_attribute("aria-disabled", "false")
+    expect(record).to_contain_text("Record: it is done")
+    record.click()
+
+    expect(page.locator("#record")).to_contain_text(NOTE)
+    expect(page.locator("#record-h")).to_be_focused()
+    expect(page.locator("form[data-decide]")).to_have_count(0)
+    expect(page.locator("#head")).to_contain_text("Applied")
+    assert Decision.objects.get().kind == "applied"
+
+    page.get_by_role("link", name="Open the run").click()
+    expect(page.locator("#head")).to_contain_text("Ready")
+    advanced(held.run)
+    page.reload()
+    expect(page.locator("#head")).to_contain_text("Completed")
+    page.goto("/review/")
+    expect(page.get_by_text("Nothing is held")).to_be_visible()
+
+
+def test_a_refused_decision_leads_to_what_is_to_mend_and_keeps_what_was_typed(
+    page: Page, held: Operation
+) -> None:
+    page.goto(url_of(held))
+    form = page.locator("form[data-decide]")
+    form.get_by_text("Keep holding").first.click()
+    form.get_by_label("Until when? (UTC)").fill("2020-01-01T10:00")
+    form.get_by_label("Note for the record").fill(NOTE)
+    form.get_by_label("Type the last 6 characters").fill(held.pk.hex[-6:])
+    form.get_by_role("button").click()
+    expect(page.locator("#errors")).to_be_focused()
+    expect(page.locator("#errors")).to_contain_text("not past")
+    expect(page.get_by_label("Note for the record")).to_have_value(NOTE)
+    expect(page.locator("#kind-keep_holding")).to_be_checked()
+    assert not Decision.objects.exists()
+
+
+@pytest.mark.parametrize("width", [1440, 390, 320])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_scrolls_sideways_in_either_theme(
+    page: Page, held: Operation, width: int, scheme: str
+) -> None:
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.set_viewport_size({"width": width, "height": 844})
+    for url in ("/review/", url_of(held), "/runs/", f"/runs/{held.run_id}/", "/runs/nowhere/"):
+        page.goto(url)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        surplus = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert surplus <= 0, url
+
+
+def test_without_scripts_a_decision_is_recorded_all_the_same(
+    browser: Browser, page: Page, held: Operation, live_console: str
+) -> None:
+    context = browser.new_context(
+        base_url=live_console,
+        java_script_enabled=False,
+        storage_state=page.context.storage_state(),
+    )
+    plain = context.new_page()
+    plain.goto(url_of(held))
+    plain.locator("#kind-abandon").check()
+    plain.get_by_label("Note for the record").fill(NOTE)
+    plain.get_by_label("Type the last 6 characters").fill(held.pk.hex[-6:])
+    plain.locator("[data-commit]").click()
+    plain.wait_for_url("**#record")
+    expect(plain.locator("#record")).to_contain_text(NOTE)
+    context.close()
+    assert Decision.objects.get().kind == "abandon"

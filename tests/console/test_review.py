@@ -1,0 +1,253 @@
+"""The review queue: what waits for a person, the most urgent first, and only what may be seen."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils.html import escape
+from guardian.shortcuts import assign_perm
+
+from reconciliation.models import Hold, Provider, ReviewQueue
+from tests.console.posting import HTMX, fragment
+from tests.factories import (
+    administrator,
+    held_step_run,
+    many_held,
+    owner_of,
+    person,
+    reader,
+    ready_provider,
+    stranger,
+    tenant,
+)
+from workflows.models import Run, Tenant
+from workflows.services.clock import database_now
+
+pytestmark = pytest.mark.django_db
+
+REVIEW = "/review/"
+
+
+@pytest.fixture
+def provider() -> Provider:
+    return ready_provider("payments")
+
+
+@pytest.fixture
+def owner(client: Client, provider: Provider) -> Client:
+    client.force_login(person())
+    return client
+
+
+def page_at(client: Client, url: str = REVIEW) -> Any:
+    answer = client.get(url)
+    assert answer.status_code == HTTPStatus.OK
+    return answer.context["page"]
+
+
+# --- what it shows ----------------------------------------------------------------------------
+
+
+def test_the_most_urgent_case_comes_first_with_its_owner_and_what_would_settle_it(
+    owner: Client, provider: Provider
+) -> None:
+    first, second = many_held(2, provider)
+    Hold.objects.filter(pk=second.pk).update(due_at=database_now() - timedelta(minutes=5))
+    page = page_at(owner)
+    assert [row.id for row in page.rows] == [second.operation_id, first.operation_id]
+    late, soon = page.rows
+    assert (late.is_late, late.is_soon, soon.is_late, soon.is_soon) == (True, False, False, True)
+    assert late.owner.name == "reviewer_1"
+    assert late.owner.you
+    assert "may have happened once" in late.reason
+    assert late.next_move == "Someone who can see the result at the provider."
+    assert (page.total, page.rows[0].url) == (2, reverse("operation", args=[late.id]))
+
+
+def test_a_queue_of_several_owners_is_named_as_a_group(owner: Client, provider: Provider) -> None:
+    owner_of(provider.default_queue, "reviewer_2")
+    many_held(1, provider)
+    shown = page_at(owner).rows[0].owner
+    assert (shown.name, shown.group, shown.you) == ("payments", True, True)
+
+
+def test_a_held_step_leads_to_its_own_page(owner: Client) -> None:
+    Provider.objects.all().delete()
+    run = held_step_run()
+    (row,) = page_at(owner).rows
+    assert (row.id, row.url) == (run.pk, reverse("held_run", args=[run.pk]))
+    assert "contract" in row.reason
+
+
+def test_an_empty_queue_says_what_that_means_and_who_decided_last(owner: Client) -> None:
+    text = owner.get(REVIEW).content.decode()
+    assert "Nothing is held" in text
+    assert "The last decision" not in text
+
+
+def test_markup_in_what_providers_and_people_wrote_is_shown_as_text(
+    owner: Client, provider: Provider
+) -> None:
+    markup = '<img src=x onerror="document.title=1">'
+    Provider.objects.filter(pk=provider.pk).update(name=markup)
+    ReviewQueue.objects.update(name=markup)
+    (hold,) = many_held(1, provider)
+    Hold.objects.filter(pk=hold.pk).update(reason="of a later version", message=markup)
+    text = owner.get(REVIEW).content.decode()
+    assert markup not in text
+    assert escape(markup) in text
+
+
+# --- only what may be seen --------------------------------------------------------------------
+
+
+def test_cases_of_other_queues_and_tenants_are_in_no_list_and_no_count(
+    owner: Client, provider: Provider
+) -> None:
+    many_held(1, provider)
+    (other_queue,) = many_held(1, provider)
+    queue = ReviewQueue.objects.create(slug="theirs", name="Theirs")
+    Hold.objects.filter(pk=other_queue.pk).update(queue=queue)
+    (no_queue,) = many_held(1, provider)
+    Hold.objects.filter(pk=no_queue.pk).update(queue=None)
+    elsewhere = Tenant.objects.create(slug="elsewhere", name="Elsewhere")
+    (other_tenant,) = many_held(1, provider)
+    Run.objects.filter(pk=other_tenant.run_id).update(tenant=elsewhere)
+    page = page_at(owner)
+    assert (len(page.rows), page.total) == (1, 1)
+    assert owner.get(reverse("needs_you")).context["count"] == 1
+
+    reads, knows_nothing, administers = Client(), Client(), Client()
+    reads.force_login(reader(provider.default_queue))
+    knows_nothing.force_login(stranger())
+    administers.force_login(administrator())
+    assert page_at(reads).total == 2  # their right came after the other tenant
+    assert page_at(knows_nothing).total == 0
+    assert page_at(administers).total == 4
+
+
+def test_rights_that_a_group_holds_count(owner: Client, provider: Provider) -> None:
+    many_held(1, provider)
+    group = Group.objects.create(name="on-call")
+    assign_perm("reconciliation.view_reviewqueue", group, provider.default_queue)
+    assign_perm("workflows.view_tenant", group, tenant())
+    member = person("member_1")
+    member.groups.add(group)
+    client = Client()
+    client.force_login(get_user_model().objects.get(pk=member.pk))
+    assert page_at(client).total == 1
+
+
+def test_without_a_session_it_leads_to_the_login_page(client: Client) -> None:
+    answer = client.get(REVIEW)
+    assert answer["Location"] == f"{reverse('login')}?next={REVIEW}"
+    polled = client.get(REVIEW, headers=HTMX | {"HX-Current-URL": f"http://testserver{REVIEW}"})
+    assert polled.status_code == HTTPStatus.UNAUTHORIZED
+    assert "next=%2Freview%2F" in polled["HX-Redirect"]
+
+
+# --- as fragments -----------------------------------------------------------------------------
+
+
+def test_htmx_gets_the_list_alone_and_history_the_whole_page(
+    owner: Client, provider: Provider
+) -> None:
+    many_held(1, provider)
+    alone = fragment(owner, REVIEW, "queue")
+    assert "<html" not in alone.content.decode()
+    restored = owner.get(
+        REVIEW, headers=HTMX | {"HX-Target": "queue", "HX-History-Restore-Request": "true"}
+    )
+    assert "<html" in restored.content.decode()
+    assert "HX-Request" in alone["Vary"]
+
+
+def test_the_poll_tells_what_is_new_and_what_is_settled_and_then_ends(
+    owner: Client, provider: Provider
+) -> None:
+    old, _ = many_held(2, provider)
+    seen = page_at(owner).seen
+    assert fragment(owner, f"{REVIEW}?seen={seen}", "news").status_code == HTTPStatus.NO_CONTENT
+    many_held(3, provider)
+    Hold.objects.filter(pk=old.pk).update(state="closed", closed_at=database_now())
+    told = fragment(owner, f"{REVIEW}?seen={seen}", "news")
+    assert told.status_code == 286
+    assert "3 new, 1 settled." in told.content.decode()
+
+
+def test_the_poll_tells_that_a_case_was_put_off(owner: Client, provider: Provider) -> None:
+    (hold,) = many_held(1, provider)
+    seen = page_at(owner).seen
+    Hold.objects.filter(pk=hold.pk).update(version=2)
+    assert "Something changed." in fragment(owner, f"{REVIEW}?seen={seen}", "news").content.decode()
+
+
+@pytest.mark.parametrize("seen", ["", "nonsense", "0-0-0", "a-b-c-d", "---"])
+def test_a_poll_with_anything_else_as_its_state_is_answered(
+    owner: Client, provider: Provider, seen: str
+) -> None:
+    many_held(1, provider)
+    assert fragment(owner, f"{REVIEW}?seen={seen}", "news").status_code == 286
+
+
+def test_only_reading_is_possible(owner: Client) -> None:
+    assert owner.head(REVIEW).status_code == HTTPStatus.OK
+    assert owner.post(REVIEW).status_code == HTTPStatus.METHOD_NOT_ALLOWED
+
+
+# --- many -------------------------------------------------------------------------------------
+
+
+def test_its_queries_do_not_grow_with_its_rows(owner: Client, provider: Provider) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
+            page_at(owner)
+        return len(captured)
+
+    many_held(1, provider)
+    queries()  # the first asks for content types that are remembered
+    one = queries()
+    many_held(49, provider)
+    assert queries() == one <= 25
+
+
+def test_pages_follow_each_other_by_key_and_lose_nothing(owner: Client, provider: Provider) -> None:
+    holds = many_held(120, provider)
+    # Of one due time: told apart by their ID.
+    Hold.objects.filter(pk__in=[hold.pk for hold in holds[40:60]]).update(due_at=holds[40].due_at)
+    pages = [page_at(owner)]
+    while pages[-1].pager.older:
+        pages.append(page_at(owner, pages[-1].pager.older))
+    assert [len(page.rows) for page in pages] == [50, 50, 20]
+    shown = [row.id for page in pages for row in page.rows]
+    expected = Hold.objects.order_by("due_at", "pk").values_list("operation_id", flat=True)
+    assert shown == list(expected)
+    back = page_at(owner, pages[2].pager.newer)
+    assert [row.id for row in back.rows] == [row.id for row in pages[1].rows]
+    assert pages[0].pager.newer == ""
+
+
+@pytest.mark.parametrize("place", ["nonsense", "-", "20260101T000000.0-x", "99999999T9.9-00"])
+def test_a_place_that_is_none_shows_the_beginning(
+    owner: Client, provider: Provider, place: str
+) -> None:
+    many_held(1, provider)
+    assert len(page_at(owner, f"{REVIEW}?after={place}").rows) == 1
+    assert len(page_at(owner, f"{REVIEW}?before={place}").rows) == 1
+
+
+def test_a_hold_that_was_decided_is_gone_from_it(owner: Client, provider: Provider) -> None:
+    (hold,) = many_held(1, provider)
+    Hold.objects.filter(pk=hold.pk).update(state="decided", closed_at=database_now())
+    assert page_at(owner).rows == ()
