@@ -24,6 +24,9 @@ else:
     TenantBase = GuardedModelAdmin
 
 
+admin.site.site_header = admin.site.site_title = "Romulus administration"
+
+
 class ReadOnly(ReadOnlyBase):
     """Shows rows and changes none: no adding, changing or deleting, and no action on many."""
 

@@ -12,15 +12,17 @@ from reconciliation.adapters.registry import ADAPTERS
 from reconciliation.core.contracts import parse_contract
 from reconciliation.core.errors import InvalidContract
 from reconciliation.core.facts import Dispatch
-from reconciliation.models import ContractVersion, Provider
+from reconciliation.models import ContractVersion, Provider, ReviewQueue
 from reconciliation.services.dispatch import MAX_REASON, MIN_REASON
 from reconciliation.services.setup import problems_of
 
 if TYPE_CHECKING:
     ProviderFormBase = forms.ModelForm[Provider]
+    QueueFormBase = forms.ModelForm[ReviewQueue]
     ContractFormBase = forms.ModelForm[ContractVersion]
 else:
     ProviderFormBase = forms.ModelForm
+    QueueFormBase = forms.ModelForm
     ContractFormBase = forms.ModelForm
 
 # A contract is a page of text; more would be something else, and YAML can be made to grow.
@@ -89,6 +91,20 @@ class ProviderForm(ProviderFormBase):
         for problem in problems_of(self.instance):
             self.add_error("settings", problem)
         return cleaned
+
+
+class QueueForm(QueueFormBase):
+    class Meta:
+        model = ReviewQueue
+        fields = ("name", "slug", "tenant", "provider", "action", "owners", "due_after")
+        help_texts = {
+            "tenant": "Empty takes any. Owners may see this tenant and what was sent for it.",
+            "provider": "Empty takes any. Of several queues the most specific one takes a hold.",
+            "action": "Empty takes any; else as the workflow names it, such as refunds.create.",
+            "owners": "They decide what is held here, and may see it. Whoever is taken off loses "
+            "that right.",
+            "due_after": "Hours:minutes:seconds after which a hold is late.",
+        }
 
 
 class ContractForm(ContractFormBase):

@@ -17,7 +17,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from guardian.admin import GuardedModelAdmin
 
-from reconciliation.admin.forms import ContractForm, DispatchForm, ProviderForm
+from reconciliation.admin.forms import ContractForm, DispatchForm, ProviderForm, QueueForm
 from reconciliation.core.facts import Dispatch
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
 from reconciliation.services.dispatch import set_dispatch
@@ -177,7 +177,7 @@ class ProviderAdmin(Guarded):
 
 @admin.register(ReviewQueue)
 class ReviewQueueAdmin(Guarded):
-    fields = ("name", "slug", "tenant", "provider", "action", "owners", "due_after")
+    form = QueueForm
     list_display = ("name", "slug", "tenant", "provider", "action", "due_after")
     list_select_related = ("tenant", "provider")
     filter_horizontal = ("owners",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from reconciliation.core.states import HoldState, TransmissionState
@@ -9,6 +10,9 @@ from reconciliation.models import Hold, Transmission
 from reconciliation.pages import Rung, RungNote, legs
 from reconciliation.selectors.case import Case
 from workflows.selectors.words import counted
+
+# The name of an exception, at the end of a detail: the record has it, a rung has no room.
+EXCEPTION = re.compile(r" \(\w+\)$")
 
 STATE_OF_HOLD = {
     HoldState.OPEN: "open",
@@ -65,7 +69,7 @@ def rung(case: Case, row: Transmission) -> Rung:
         sent=sent,
         waiting=waiting,
         state=row.state,
-        outcome=row.detail_redacted or outcome(row),
+        outcome=EXCEPTION.sub("", row.detail_redacted) or outcome(row),
     )
 
 

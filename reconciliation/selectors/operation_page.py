@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from reconciliation.core.decide import decide
-from reconciliation.core.facts import WAIT_SENTENCES, HoldReason, Wait
+from reconciliation.core.facts import WAIT_SENTENCES, HoldReason, Wait, WaitReason
 from reconciliation.core.states import EvidenceKind, OperationState
 from reconciliation.models import Operation
 from reconciliation.pages import BlockedStep, DecisionForm, OperationPage, Owner
@@ -42,6 +42,7 @@ from workflows.selectors import step_names
 from workflows.selectors.words import title_of
 
 OWNERS_SHOWN = 8
+NOTHING_NEEDED = "Nothing is needed from you."
 
 
 def operation_page(
@@ -103,7 +104,7 @@ def lede(case: Case) -> str:
     if case.hold is not None:
         return f"{case.hold.message} Nothing more is sent until someone decides."
     if not case.state.is_settled:
-        return f"{under_way(case)} Nothing is needed from you."
+        return under_way(case)
     match case.state:
         case OperationState.REJECTED:
             return f"{case.provider} refused it, and nothing changed there. The step has failed."
@@ -123,20 +124,26 @@ def verified(case: Case) -> str:
 
 
 def under_way(case: Case) -> str:
+    """What it waits for, and whose it is to move."""
     move = decide(case.facts, case.now)
     waits = WAIT_SENTENCES[move.reason] if isinstance(move, Wait) else ""
+    if isinstance(move, Wait) and move.reason is WaitReason.DISPATCH:
+        return f"{where_it_is(case)} {waits}"
+    return f"{where_it_is(case)} {waits or 'A worker goes on with it.'} {NOTHING_NEEDED}"
+
+
+def where_it_is(case: Case) -> str:
     match case.state:
         case OperationState.INTENDED:
-            return f"It is written down. {waits or 'It is sent as soon as a worker takes it.'}"
+            return "It is written down, and nothing of it is on its way."
         case OperationState.SENDING:
             return f"It is on its way to {case.provider}."
         case OperationState.APPLIED | OperationState.POSTCONDITION_FAILED:
-            return f"It took effect. {waits or 'A worker goes on with it.'}"
+            return "It took effect."
         case OperationState.HELD:
-            return "It was decided, and a worker goes on with it."
+            return "It was decided."
         case _:
-            finding = "Romulus is finding out what happened."
-            return waits or f"It was sent and no usable answer came. {finding}"
+            return "It was sent and no usable answer came."
 
 
 def outcome_unknown(case: Case) -> bool:

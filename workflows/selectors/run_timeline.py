@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 
@@ -96,7 +97,7 @@ def outcome_of(history: History, attempt: Attempt) -> str:
 
 
 def rests(history: History, tries: list[Attempt], parts: RunParts) -> list[Span]:
-    """The waits between tries of one step, and after the last, that are no hold."""
+    """The waits between tries of one step, and after the last, as long as they are no hold."""
     holds = parts.spans.get(tries[0].step, ()) if tries else ()
     gaps: list[tuple[datetime | None, datetime | None]] = [
         (left.ended_at, right.claimed_at) for left, right in pairwise(tries)
@@ -104,19 +105,26 @@ def rests(history: History, tries: list[Attempt], parts: RunParts) -> list[Span]
     if tries and is_resting(history, tries[-1]):
         gaps.append((tries[-1].ended_at, None))
     return [
-        Span("wait", begin, end, "Waiting", working=False)
+        Span("wait", begin, until, "Waiting", working=False)
         for begin, end in gaps
-        if begin is not None and not any(meets(hold, begin, end) for hold in holds)
+        if begin is not None and (until := until_held(holds, begin, end)) != begin
     ]
 
 
 def is_resting(history: History, last: Attempt) -> bool:
     run = history.run
-    return run.step == last.step and run.state in (RunState.WAITING, RunState.READY)
+    resting = (RunState.WAITING, RunState.READY, RunState.HELD)
+    return run.step == last.step and run.state in resting
 
 
-def meets(hold: Span, begin: datetime, end: datetime | None) -> bool:
-    return (end is None or hold.start < end) and (hold.end is None or hold.end > begin)
+def until_held(holds: Sequence[Span], begin: datetime, end: datetime | None) -> datetime | None:
+    """When a wait from `begin` to `end` became a hold; else its end."""
+    met = [
+        hold.start
+        for hold in holds
+        if (end is None or hold.start < end) and (hold.end is None or hold.end > begin)
+    ]
+    return max(min(met), begin) if met else end
 
 
 def blocked(history: History) -> tuple[Span, ...]:
