@@ -12,7 +12,7 @@ from uuid import UUID
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404
-from guardian.shortcuts import get_objects_for_user
+from guardian.shortcuts import get_objects_for_user, get_users_with_perms
 
 from reconciliation.core.states import HoldState
 from reconciliation.models import Hold, Operation, ReviewQueue
@@ -66,6 +66,14 @@ def may_decide(user: User, hold: Hold) -> bool:
     if hold.queue is None:
         return user.is_superuser
     return bool(user.has_perm("reconciliation.decide", hold.queue))
+
+
+def has_decider(queue: ReviewQueue) -> bool:
+    """Whether one of the queue's owners is active and may decide its holds."""
+    deciders = get_users_with_perms(
+        queue, only_with_perms_in=["decide"], with_superusers=True, with_group_users=True
+    )
+    return bool(queue.owners.filter(is_active=True, pk__in=deciders).exists())
 
 
 def ensure_may_decide(user: User, hold: Hold) -> None:

@@ -11,8 +11,6 @@ from reconciliation.core.states import DecisionKind
 from reconciliation.pages import Draft, EvidenceChoice
 from reconciliation.services.decisions import MIN_NOTE, Answer
 
-# As wide as the columns that keep them; beyond it the database would refuse, and not in words.
-MAX_RESOURCE = 300
 INCOMPLETE = "This form is incomplete. Reload the page: what is on record stays."
 
 # What a browser's datetime-local field posts; it is read as UTC.
@@ -41,11 +39,7 @@ class AnswerForm(forms.Form):
         },
     )
     note = forms.CharField(required=False)
-    resource = forms.CharField(
-        required=False,
-        max_length=MAX_RESOURCE,
-        error_messages={"max_length": f"The ID is longer than {MAX_RESOURCE} characters."},
-    )
+    resource = forms.CharField(required=False)
     evidence = forms.CharField(required=False)
     code = forms.CharField(required=False)
     version = forms.IntegerField(error_messages={"required": INCOMPLETE, "invalid": INCOMPLETE})
@@ -88,11 +82,12 @@ class AnswerForm(forms.Form):
         )
 
     def sentences(self) -> dict[str, str]:
-        """What does not fit, by field; "" stands for the whole form."""
-        return {
-            "" if name in self.HIDDEN else name: str(problems[0])
-            for name, problems in self.errors.items()
-        }
+        """What does not fit, by the field that people see."""
+        return {self.shown_as(name): str(problems[0]) for name, problems in self.errors.items()}
+
+    def shown_as(self, field: str) -> str:
+        """The field that people see for `field`; "" stands for the whole form."""
+        return "" if field in self.HIDDEN else field
 
 
 def with_basis(note: str, chosen: str, evidence: Iterable[EvidenceChoice]) -> str:

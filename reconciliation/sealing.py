@@ -45,7 +45,17 @@ def canonical(parameters: Any) -> bytes:
 
 def digest(parameters: Any) -> str:
     """A keyed digest of canonical parameters: proves equality and tells nothing about them."""
-    key = settings.ROMULUS_KEYS[0]
+    return digest_by(settings.ROMULUS_KEYS[0], parameters)
+
+
+def has_digest(parameters: Any, stored: str) -> bool:
+    """Whether `stored` is the digest of `parameters` by any of the keys."""
+    return any(
+        hmac.compare_digest(digest_by(key, parameters), stored) for key in settings.ROMULUS_KEYS
+    )
+
+
+def digest_by(key: str, parameters: Any) -> str:
     name = hashlib.sha256(derive(key, b"name")).hexdigest()[:8]
     return f"{name}:{hmac.new(derive(key, b'digest'), canonical(parameters), 'sha256').hexdigest()}"
 
@@ -55,16 +65,14 @@ REDACTED = "[not shown]"
 
 def redact(parameters: dict[str, Any], visible: list[str]) -> dict[str, Any]:
     """Keep what the provider's allow-list names, by its path with dots; hide every other value."""
-    return {
-        name: (
-            redact(value, inner_paths(name, visible))
-            if isinstance(value, dict) and name not in visible
-            else value
-            if name in visible
-            else REDACTED
-        )
-        for name, value in parameters.items()
-    }
+    return {name: shown(name, value, visible) for name, value in parameters.items()}
+
+
+def shown(name: str, value: Any, visible: list[str]) -> Any:
+    if name in visible:
+        return value
+    inner = inner_paths(name, visible)
+    return redact(value, inner) if inner and isinstance(value, dict) else REDACTED
 
 
 def inner_paths(name: str, visible: list[str]) -> list[str]:

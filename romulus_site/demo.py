@@ -153,17 +153,20 @@ def is_settled(run: Run) -> bool:
 
 def kill_worker_of_refund() -> None:
     """SIGKILL, once: the refund is applied and its worker waits for the answer."""
-    first = Transmission.objects.filter(
-        operation__run__workflow="refund",
-        operation__run__tenant__slug=TENANT,
-        number=1,
-        state=TransmissionState.SENDING,
-    ).select_related("operation__run", "operation__provider").first()
-    if first is None or not is_applied(first.operation):
+    first = (
+        Transmission.objects.filter(
+            operation__run__workflow="refund",
+            operation__run__tenant__slug=TENANT,
+            number=1,
+            state=TransmissionState.SENDING,
+        )
+        .select_related("operation__run", "operation__provider")
+        .first()
+    )
+    lease_owner = first.operation.run.lease_owner if first else None
+    if first is None or lease_owner is None or not is_applied(first.operation):
         return
-    worker = Worker.objects.filter(
-        pk=first.operation.run.lease_owner, host=socket.gethostname()
-    ).first()
+    worker = Worker.objects.filter(pk=lease_owner, host=socket.gethostname()).first()
     if worker is not None and worker.pid in live_worker_pids():
         # It is gone already while its lease still runs out.
         with suppress(ProcessLookupError):

@@ -29,11 +29,6 @@ class Connection:
     credential: str = field(repr=False)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def scope(self) -> dict[str, str]:
-        """The tuple in which an idempotency key counts."""
-        return {"account": self.account, "region": self.region, "endpoint": self.base_url}
-
 
 @dataclass(frozen=True)
 class Prepared:

@@ -8,6 +8,7 @@ trace, never from an exception's name.
 from __future__ import annotations
 
 import json
+import math
 import ssl
 import time
 from collections.abc import Iterator, Mapping
@@ -20,33 +21,50 @@ from uuid import UUID
 
 import httpx
 import jmespath
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from jmespath.exceptions import JMESPathError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from reconciliation.adapters.base import Adapter, Prepared, Transmitted, Unavailable, Verified
 from reconciliation.core.classify import Answer, Phase, Report
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.matching import Found
+from workflows.core.words import is_storable, storable
 
 MAX_ANSWER_BYTES = 1024 * 1024
-OK, FIRST_NOT_SUCCESS = 200, 300
+OK = 200
+# A provider that says "come back in a year" is asked again tomorrow.
+LONGEST_RETRY_AFTER_SECONDS = 86_400.0
+LONGEST_ID = 300  # of a resource; its column's length
 
 
 class Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def compiled(expression: str) -> str:
+    """Check a JMESPath where it is declared."""
+    try:
+        jmespath.compile(expression)
+    except JMESPathError as error:
+        raise ValueError(f"no JMESPath: {error}") from error
+    return expression
+
+
+Path = Annotated[str, AfterValidator(compiled)]
+
+
 class LookUpSettings(Strict):
     """`path` takes {operation}; `items` finds the records in the answer (JMESPath)."""
 
     path: str
-    items: str
+    items: Path
 
 
 class VerifySettings(Strict):
     """`path` takes {resource}; `expect` maps a JMESPath in the answer to the value it must have."""
 
     path: str
-    expect: Annotated[dict[str, Any], Field(min_length=1)]
+    expect: Annotated[dict[Path, Any], Field(min_length=1)]
 
 
 class ActionSettings(Strict):
@@ -64,16 +82,16 @@ class ActionSettings(Strict):
     method: str = "POST"
     path: str
     marker: str = ""
-    resource: str = "id"
-    record: dict[str, str] = {}
+    resource: Path = "id"
+    record: dict[str, Path] = {}
     look_up: LookUpSettings | None = None
     verify: VerifySettings | None = None
 
 
 class HttpSettings(Strict):
     actions: dict[str, ActionSettings]
-    error_type: str = "error.type"
-    error_code: str = "error.code"
+    error_type: Path = "error.type"
+    error_code: Path = "error.code"
 
 
 @dataclass
@@ -163,9 +181,7 @@ class HttpAdapter(Adapter):
         document = read_json(response, progress)
         progress.phase = Phase.ANSWER
         answer = self.answer(declared, response, document)
-        record = None
-        if answer.resource is not None and answer.status < FIRST_NOT_SUCCESS:
-            record = found(declared, document)
+        record = found(declared, document) if answer.resource is not None else None
         return Transmitted(
             Report(Phase.ANSWER, answer), record, request_id, f"HTTP {response.status_code}"
         )
@@ -178,7 +194,7 @@ class HttpAdapter(Adapter):
             # A page from something in between carries neither the provider's own header nor JSON.
             authentic=readable and (rule is None or rule in response.headers),
             complete=readable,
-            resource=text_at(declared.resource, document),
+            resource=id_at(declared.resource, document),
             error_type=text_at(self.settings.error_type, document),
             error_code=text_at(self.settings.error_code, document),
             retry_after_seconds=retry_after(response),
@@ -253,7 +269,7 @@ class HttpAdapter(Adapter):
 
     def request_id(self, response: httpx.Response) -> str:
         name = self.contract.request_id_header
-        return response.headers.get(name, "")[:200] if name else ""
+        return storable(response.headers.get(name, ""), 200) if name else ""
 
 
 @cache
@@ -266,9 +282,13 @@ def fill(template: str, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     """Fill {names} of a path, quoted; return the path and the values that it did not take.
 
     Raises:
-        InvalidProvider: the path takes a value that is not there.
+        InvalidProvider: the path takes a value that is not there, or one that would lead to
+            another address.
     """
     taken = {name for name in values if f"{{{name}}}" in template}
+    for name in taken:
+        if str(values[name]) in ("", ".", ".."):
+            raise InvalidProvider(f"the path {template} cannot take {values[name]!r} as {name}")
     try:
         path = template.format_map({name: quote(str(values[name]), safe="") for name in taken})
     except KeyError as error:
@@ -277,14 +297,20 @@ def fill(template: str, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
 
 
 def with_marker(body: dict[str, Any], marker: str, operation: str) -> dict[str, Any]:
-    """Return a copy of `body` that carries our operation ID at `marker`."""
+    """Return a copy of `body` that carries our operation ID at `marker`.
+
+    Raises:
+        InvalidProvider: a parameter stands there; it is not dropped.
+    """
     if not marker:
         return dict(body)
     name, _, rest = marker.partition(".")
-    if not rest:
+    if not rest and name not in body:
         return {**body, name: operation}
-    inner = body.get(name)
-    return {**body, name: with_marker(inner if isinstance(inner, dict) else {}, rest, operation)}
+    inner = body.get(name, {})
+    if not rest or not isinstance(inner, dict):
+        raise InvalidProvider(f"parameter {name!r} stands where the provider's marker goes")
+    return {**body, name: with_marker(inner, rest, operation)}
 
 
 def read_json(response: httpx.Response, progress: Progress) -> Any:
@@ -309,11 +335,17 @@ def text_at(path: str, document: Any) -> str | None:
     return None if value is None else str(value)
 
 
+def id_at(path: str, document: Any) -> str | None:
+    """A resource's ID; None where there is none, or none that can be kept as it is."""
+    found_id = text_at(path, document)
+    return found_id if found_id and is_storable(found_id, LONGEST_ID) else None
+
+
 def found(declared: ActionSettings, document: Any) -> Found:
     """Read a provider's record as the settings declare."""
     shown = {name: jmespath.search(path, document) for name, path in declared.record.items()}
     return Found(
-        resource=text_at(declared.resource, document) or "",
+        resource=id_at(declared.resource, document) or "",
         operation=shown.pop("operation", None),
         account=shown.pop("account", None),
         region=shown.pop("region", None),
@@ -324,6 +356,9 @@ def found(declared: ActionSettings, document: Any) -> Found:
 def retry_after(response: httpx.Response) -> float | None:
     """Retry-After in seconds; its date form is left to the contract's own pacing."""
     try:
-        return max(float(response.headers["Retry-After"]), 0)
+        seconds = float(response.headers["Retry-After"])
     except (KeyError, ValueError):
         return None
+    if not math.isfinite(seconds):
+        return None
+    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER_SECONDS)

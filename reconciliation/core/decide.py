@@ -225,6 +225,9 @@ def next_send(facts: Facts) -> datetime | None:
 
 
 def with_unknown_outcome(facts: Facts, unresolved: list[Sent], now: datetime) -> Move:
+    if facts.elsewhere:
+        # Neither a replay nor a look-up there would be about this operation.
+        return Hold(HoldReason.NOT_READY)
     if any(sent.meaning is Meaning.KEY_MISMATCH for sent in facts.sent):
         return Hold(HoldReason.KEY_MISMATCH)
     if can_look_up(facts):

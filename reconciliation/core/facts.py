@@ -34,7 +34,12 @@ class Sent:
 
     @property
     def may_have_effect(self) -> bool:
-        return self.state in (TransmissionState.SENDING, TransmissionState.UNKNOWN)
+        """Also an acknowledged one, until evidence speaks for it."""
+        return self.state in (
+            TransmissionState.SENDING,
+            TransmissionState.UNKNOWN,
+            TransmissionState.ACKNOWLEDGED,
+        )
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,8 @@ class Facts:
     Attributes:
         replay_not_after: no same-key send may be under way past this; None: no window.
         missing: what the provider lacks before anything may be sent to it, in words.
+        elsewhere: the provider is set up for another account, address or credential than the one
+            that the operation's key was made for.
         replay_trusted, look_up_trusted: the contract's claim was shown by a rehearsal, or an
             owner has accepted it in writing.
         contradicted: the provider was seen to break its contract.
@@ -78,6 +85,7 @@ class Facts:
     replay_not_after: datetime | None = None
     dispatch: Dispatch = Dispatch.ON
     missing: tuple[str, ...] = ()
+    elsewhere: bool = False
     replay_trusted: bool = True
     look_up_trusted: bool = True
     contradicted: bool = False

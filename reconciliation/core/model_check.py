@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from reconciliation.core.contracts import Contract, Meaning, Retry
 from reconciliation.core.decide import decide as decide_now
@@ -259,7 +260,7 @@ STATES = {
     Fate.REFUSED: TransmissionState.REJECTED,
     Fate.BUSY: TransmissionState.REJECTED,
 }
-ANSWERS: dict[Fate, dict[str, object]] = {
+ANSWERS: dict[Fate, dict[str, Any]] = {
     Fate.REFUSED: {"meaning": Meaning.REJECTED, "retry": Retry.NEVER},
     Fate.BUSY: {"meaning": Meaning.REJECTED, "retry": Retry.SAME_KEY},
     Fate.ANSWERED: {"meaning": Meaning.ACKNOWLEDGED},

@@ -38,7 +38,7 @@ BEGIN
         RAISE EXCEPTION 'what protects operation % was fixed when it was first sent', OLD.id
             USING ERRCODE = 'restrict_violation';
     END IF;
-    IF OLD.state IN ('verified', 'rejected', 'abandoned') AND NEW.state <> OLD.state THEN
+    IF OLD.state IN ('verified', 'rejected', 'abandoned') AND NEW IS DISTINCT FROM OLD THEN
         RAISE EXCEPTION 'operation % is settled', OLD.id USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NEW;
@@ -60,7 +60,15 @@ BEGIN
 END $$;
 """
 
-TABLES = ("operation", "transmission", "evidence", "hold", "decision", "auditentry")
+TABLES = (
+    "operation",
+    "transmission",
+    "evidence",
+    "hold",
+    "decision",
+    "auditentry",
+    "contractversion",
+)
 FROZEN = ("evidence", "decision", "auditentry", "contractversion")
 
 
@@ -75,11 +83,11 @@ def forward_statements() -> str:
             f"CREATE TRIGGER no_truncate BEFORE TRUNCATE ON reconciliation_{table} "
             "FOR EACH STATEMENT EXECUTE FUNCTION reconciliation_never();"
         )
-    for table in FROZEN:
-        statements.append(
-            f"CREATE TRIGGER no_update BEFORE UPDATE ON reconciliation_{table} "
-            "FOR EACH ROW EXECUTE FUNCTION reconciliation_never();"
-        )
+    statements += [
+        f"CREATE TRIGGER no_update BEFORE UPDATE ON reconciliation_{table} "
+        "FOR EACH ROW EXECUTE FUNCTION reconciliation_never();"
+        for table in FROZEN
+    ]
     statements.append(
         "CREATE TRIGGER identity BEFORE UPDATE ON reconciliation_operation "
         "FOR EACH ROW EXECUTE FUNCTION reconciliation_operation_identity();"

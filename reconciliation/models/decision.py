@@ -24,7 +24,7 @@ class Decision(models.Model):
     )
     kind = models.CharField(max_length=16)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
-    by_name = models.CharField(max_length=200)  # as shown then: outlives a renamed account
+    by_name = models.CharField(max_length=320)  # as shown then: outlives a renamed account
     note = models.TextField()
     evidence = models.ForeignKey(Evidence, on_delete=models.PROTECT, null=True)
     resource = models.CharField(max_length=300, blank=True)

@@ -23,9 +23,10 @@ class Evidence(models.Model):
     postcondition = models.BooleanField(null=True)
     resource = models.CharField(max_length=300, blank=True)
     differences = models.JSONField(default=list)  # [{field, intended, found}, …]
-    observed_at = models.DateTimeField(db_default=Now())
+    observed_at = models.DateTimeField(db_default=Now())  # when it was asked, or answered
+    recorded_at = models.DateTimeField(db_default=Now())  # its place in the order
     retry_after_at = models.DateTimeField(null=True)
-    source = models.CharField(max_length=200)  # "answer to send 1", "look-up", a person
+    source = models.CharField(max_length=320)  # "answer to send 1", "look-up", a person
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True)
     detail_redacted = models.CharField(max_length=1000, blank=True)
 
@@ -36,4 +37,4 @@ class Evidence(models.Model):
                 condition=Q(kind__in=[kind.value for kind in EvidenceKind]),
             )
         ]
-        indexes = [models.Index(name="evidence_in_order", fields=["operation", "id"])]
+        indexes = [models.Index(name="evidence_in_order", fields=["operation", "recorded_at"])]

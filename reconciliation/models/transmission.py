@@ -15,6 +15,9 @@ ONE_IN_FLIGHT_CONSTRAINT = "transmission_one_sending"
 
 
 class Transmission(models.Model):
+    # By the clock of the process that sends it, not stored: after this no byte of it may leave.
+    send_before: float = 0.0
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="transmissions")
     number = models.PositiveIntegerField()

@@ -80,7 +80,7 @@ class Case:
 
 def load_case(operation: Operation, user: User, now: datetime) -> Case:
     """Load what is known of an operation that `user` may see; it comes from `access`."""
-    transmissions = newest(operation.transmissions.select_related("attempt"))
+    transmissions = newest(operation.transmissions.select_related("attempt"), "number")
     holds = operation.holds.select_related("queue", "assignee").prefetch_related("queue__owners")
     audit = AuditEntry.objects.filter(object=f"operation:{operation.pk}", verb="asked")
     return Case(
@@ -90,13 +90,17 @@ def load_case(operation: Operation, user: User, now: datetime) -> Case:
         payloads=may_view_payloads(user, operation.run.tenant),
         facts=load_facts(operation),
         transmissions=transmissions,
-        evidence=newest(operation.evidence.select_related("by")),
-        holds=newest(holds),
-        decisions=newest(operation.decisions.all()),
-        asked=newest(audit),
+        evidence=newest(operation.evidence.select_related("by"), "recorded_at"),
+        holds=newest(holds, "opened_at"),
+        decisions=newest(operation.decisions.all(), "at"),
+        asked=newest(audit, "at"),
         workers=worker_names(row.attempt.worker for row in transmissions),
     )
 
 
-def newest(rows: QuerySet[Row]) -> list[Row]:
-    return list(rows.order_by("-pk")[:ROWS_SHOWN])[::-1]
+def newest(rows: QuerySet[Row], order: str, shown: int = ROWS_SHOWN) -> list[Row]:
+    """The newest of `rows` by what orders them, the oldest of those first.
+
+    By the database's clock: IDs that several processes make are in order only roughly.
+    """
+    return list(rows.order_by(f"-{order}", "-pk")[:shown])[::-1]

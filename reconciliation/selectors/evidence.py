@@ -42,7 +42,7 @@ def card(case: Case, rows: list[Evidence]) -> EvidenceCard:
         stale=is_stale(case, row),
         facts=tuple(facts_of(case, rows)),
         # What the provider wrote, so for those alone who may see payloads.
-        raw=row.detail_redacted if case.payloads else "",
+        raw=row.detail_redacted if case.payloads and row.kind != EvidenceKind.UNAVAILABLE else "",
     )
 
 
@@ -84,7 +84,8 @@ def text_of(row: Evidence) -> str:
         case EvidenceKind.ABSENCE:
             return "No record carries our ID."
         case EvidenceKind.UNAVAILABLE:
-            return "It gave no usable answer to our question."
+            why = f": {row.detail_redacted}" if row.detail_redacted else ""
+            return f"Our question got no usable answer{why}."
         case EvidenceKind.CONFLICT:
             return conflict_text(row)
 

@@ -36,7 +36,7 @@ def held_run_page(
     """
     run, is_open = hold.run, hold.state == HoldState.OPEN
     not_yours = may_not_decide(hold if is_open else None, user)
-    decisions = list(hold.decisions.order_by("pk"))
+    decisions = list(hold.decisions.order_by("at", "pk"))
     entries = [*hold_entries([hold]), *(decision_entry(row) for row in decisions)]
     options = run_options(hold, attempted.draft) if is_open and not not_yours else ()
     return HeldRunPage(

@@ -17,7 +17,7 @@ from reconciliation.core.facts import Dispatch
 from reconciliation.core.states import EvidenceKind, HoldState, OperationState, TransmissionState
 from reconciliation.models import Decision, Evidence, Hold, Operation, Transmission
 from reconciliation.pages import RecordEntry
-from reconciliation.selectors.case import Row
+from reconciliation.selectors.case import Row, newest
 from reconciliation.selectors.queue import url_of
 from reconciliation.selectors.record import (
     decision_entry,
@@ -35,7 +35,6 @@ from workflows.pages import CheckedCause, Link, LogEntry
 from workflows.selectors import worker_names
 from workflows.selectors.run_parts import RunParts
 
-ROWS_SHOWN = 200
 OPERATIONS_SHOWN = 50
 NOT_BY_WAITING = "Waiting longer or restarting workers will not help."
 
@@ -85,28 +84,23 @@ def run_parts(run: Run, user: User | None, *, before: datetime | None) -> RunPar
 def load(run: Run, before: datetime | None = None) -> Rows:
     """The newest rows of the run, or those from before `before`."""
 
-    def newest(rows: QuerySet[Row], time: str, shown: int = ROWS_SHOWN) -> list[Row]:
-        if before is not None:
-            rows = rows.filter(**{f"{time}__lt": before})
-        return list(rows.order_by("-pk")[:shown])[::-1]
+    def past(rows: QuerySet[Row], time: str) -> QuerySet[Row]:
+        return rows if before is None else rows.filter(**{f"{time}__lt": before})
 
     sent = Transmission.objects.filter(operation__run=run).select_related("attempt")
     seen = Evidence.objects.filter(operation__run=run).select_related("operation__provider")
     held = Hold.objects.filter(run=run).select_related("queue", "assignee")
-    transmissions = newest(sent, "started_at")
+    operations = run.operations.select_related("provider__default_queue").prefetch_related(
+        "provider__default_queue__owners"
+    )
+    transmissions = newest(past(sent, "started_at"), "started_at")
     return Rows(
         run=run,
-        operations=newest(
-            run.operations.select_related("provider__default_queue").prefetch_related(
-                "provider__default_queue__owners"
-            ),
-            "created_at",
-            OPERATIONS_SHOWN,
-        ),
+        operations=newest(past(operations, "created_at"), "created_at", OPERATIONS_SHOWN),
         transmissions=transmissions,
-        evidence=newest(seen, "observed_at"),
-        holds=newest(held.prefetch_related("queue__owners"), "opened_at"),
-        decisions=newest(Decision.objects.filter(hold__run=run), "at"),
+        evidence=newest(past(seen, "observed_at"), "recorded_at"),
+        holds=newest(past(held.prefetch_related("queue__owners"), "opened_at"), "opened_at"),
+        decisions=newest(past(Decision.objects.filter(hold__run=run), "at"), "at"),
         workers=worker_names(row.attempt.worker for row in transmissions),
     )
 
@@ -138,13 +132,20 @@ def send_span(operation: Operation, row: Transmission) -> Span:
     after = f" after {took(row.ended_at - row.started_at)}" if row.ended_at else ""
     word = row.state.replace("_", " ")
     return Span(
-        "none" if row.state == TransmissionState.NOT_SENT else "ink",
+        paint_of(row),
         row.started_at,
         row.ended_at,
         f"Send {row.number}: {word}{after}",
         label=str(row.number),
         url=f"{reverse('operation', args=[operation.pk])}#sent",
     )
+
+
+def paint_of(row: Transmission) -> str:
+    """Solid is what we know: nothing is known of a send whose worker went quiet in the middle."""
+    if row.state == TransmissionState.NOT_SENT:
+        return "none"
+    return "ink" if row.phase or row.state == TransmissionState.SENDING else "unknown"
 
 
 def unknown_span(rows: Rows, operation: Operation, sends: list[Transmission]) -> list[Span]:

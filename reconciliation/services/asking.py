@@ -34,12 +34,12 @@ def ask_for(operation: Operation, user: User) -> bool:
     """Ask the provider what became of a held operation, and follow what it says.
 
     The question is on record before it is asked. Holds no transaction while the provider answers;
-    takes up to the contract's timeout. Returns False when it joined a question that was asked
+    takes up to the contract's timeout, and a provider that cannot be asked leaves evidence that
+    says so. Returns False when it joined a question that was asked
     within ten seconds, or when there is nothing to ask.
 
     Raises:
         PermissionDenied: this person may not decide the hold.
-        InvalidProvider: the provider cannot be asked as it is set up.
     """
     with transaction.atomic():
         Operation.objects.select_for_update(of=("self",)).get(pk=operation.pk)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -10,6 +11,7 @@ from django.db import connection
 
 from reconciliation.models import AuditEntry
 from reconciliation.sealing import canonical
+from workflows.services.clock import database_now
 
 # The chain has one end; whoever adds to it holds this transaction lock. An arbitrary number.
 CHAIN_LOCK = 0x526F6D75
@@ -22,6 +24,7 @@ def add_entry(actor: str, verb: str, object: str, detail: dict[str, Any]) -> Aud
     last = AuditEntry.objects.order_by("-seq").first()
     entry = AuditEntry(
         seq=(last.seq if last else 0) + 1,
+        at=database_now(),
         actor=actor,
         verb=verb,
         object=object,
@@ -34,7 +37,16 @@ def add_entry(actor: str, verb: str, object: str, detail: dict[str, Any]) -> Aud
 
 
 def hash_of(entry: AuditEntry) -> str:
-    fields = [entry.seq, entry.actor, entry.verb, entry.object, entry.detail, entry.previous_hash]
+    at = entry.at.astimezone(UTC).isoformat()
+    fields = [
+        entry.seq,
+        at,
+        entry.actor,
+        entry.verb,
+        entry.object,
+        entry.detail,
+        entry.previous_hash,
+    ]
     return hashlib.sha256(canonical(fields)).hexdigest()
 
 

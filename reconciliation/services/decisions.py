@@ -21,6 +21,7 @@ from django.db.models.functions import Now
 
 from reconciliation import access
 from reconciliation.core.errors import AlreadyDecided, InvalidDecision, NotAllowed
+from reconciliation.core.facts import HoldReason
 from reconciliation.core.options import Option, options
 from reconciliation.core.states import (
     SETTLED,
@@ -34,6 +35,7 @@ from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.facts import load_facts
 from reconciliation.services.ledger import WITH_PROVIDER
 from workflows.core.states import RunState
+from workflows.core.words import is_storable
 from workflows.models import Run
 from workflows.services import hints
 from workflows.services.clock import database_now
@@ -42,6 +44,7 @@ log = structlog.get_logger(__name__)
 
 MIN_NOTE = 20  # characters: who told you, and where it is written down, fit in no fewer
 MAX_NOTE = 4000
+MAX_RESOURCE = 300
 CODE_LENGTH = 6
 
 RUN_KINDS = (DecisionKind.TRY_AGAIN, DecisionKind.FAIL_RUN, DecisionKind.KEEP_HOLDING)
@@ -86,6 +89,8 @@ def record_decision(hold_id: UUID, user: User, answer: Answer) -> Decision:
         before = Decision.objects.filter(token=answer.token, by=user, hold=hold).first()
         if before is not None:
             return before
+        if Decision.objects.filter(token=answer.token).exists():
+            raise InvalidDecision("token", "This form was used for another case. Load it again.")
         ensure_undecided(hold, answer)
         check_answer(hold, answer)
         offers = offers_on(hold)
@@ -126,8 +131,8 @@ def check_answer(hold: Hold, answer: Answer) -> None:
         raise InvalidDecision(
             "note", f"Write a note of at least {MIN_NOTE} characters: who told you, and where."
         )
-    if len(note) > MAX_NOTE:
-        raise InvalidDecision("note", f"The note is longer than {MAX_NOTE:,} characters.")
+    if not is_storable(note, MAX_NOTE):
+        raise InvalidDecision("note", f"Plain text of {MAX_NOTE:,} characters at most.")
     subject = hold.operation_id or hold.run_id
     if answer.code.strip().lower() != code_of(subject):
         raise InvalidDecision(
@@ -135,6 +140,8 @@ def check_answer(hold: Hold, answer: Answer) -> None:
         )
     if answer.kind is DecisionKind.APPLIED and not answer.resource.strip():
         raise InvalidDecision("resource", "Name the provider's record that shows it was done.")
+    if not is_storable(answer.resource.strip(), MAX_RESOURCE):
+        raise InvalidDecision("resource", f"Plain text of {MAX_RESOURCE} characters at most.")
     if answer.kind is DecisionKind.KEEP_HOLDING and (
         answer.until is None or answer.until <= database_now()
     ):
@@ -203,7 +210,10 @@ def stated(hold: Hold, user: User, answer: Answer) -> Evidence | None:
     ):
         return None
     applied = answer.kind is DecisionKind.APPLIED
-    result_accepted = hold.operation.state == OperationState.POSTCONDITION_FAILED
+    result_accepted = (
+        hold.operation.state == OperationState.POSTCONDITION_FAILED
+        or hold.reason == HoldReason.NOT_VERIFIABLE
+    )
     return Evidence.objects.create(
         operation=hold.operation,
         kind=EvidenceKind.OPERATOR,
@@ -217,7 +227,7 @@ def stated(hold: Hold, user: User, answer: Answer) -> Evidence | None:
 
 
 def what_was_shown(hold: Hold, offers: list[Option]) -> dict[str, Any]:
-    evidence = hold.operation.evidence.order_by("id") if hold.operation else []
+    evidence = hold.operation.evidence.order_by("recorded_at", "id") if hold.operation else []
     return {
         "reason": hold.reason,
         "message": hold.message,

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from cryptography.fernet import InvalidToken
+
 from reconciliation.core.contracts import Meaning, Retry
 from reconciliation.core.facts import Dispatch, Facts, Known, Sent
 from reconciliation.core.states import EvidenceKind, OperationState, TransmissionState
 from reconciliation.models import Evidence, Operation, Transmission
-from reconciliation.services.providers import connection_to, contract_of, missing_of
+from reconciliation.sealing import unseal
+from reconciliation.services.providers import contract_of, is_in_scope, missing_of
 
 
 def load_facts(operation: Operation) -> Facts:
     """Return what is known about `operation`, whose provider and contract are loaded with it."""
     provider = operation.provider
+    elsewhere = not is_in_scope(operation)
     return Facts(
         contract=contract_of(operation),
         state=OperationState(operation.state),
         opened_at=operation.created_at,
         sent=tuple(as_sent(row) for row in operation.transmissions.order_by("number")),
-        known=tuple(as_known(row) for row in operation.evidence.order_by("id")),
+        known=tuple(as_known(row) for row in operation.evidence.order_by("recorded_at", "id")),
         replay_not_after=operation.replay_not_after,
         dispatch=Dispatch(provider.dispatch),
-        missing=missing_of(provider) + scope_changed(operation),
+        missing=missing_of(provider) + missing_for(operation, elsewhere),
+        elsewhere=elsewhere,
         replay_trusted=bool(provider.replay_trust),
         look_up_trusted=bool(provider.look_up_trust),
         contradicted=provider.contradicted_at is not None,
@@ -28,11 +33,22 @@ def load_facts(operation: Operation) -> Facts:
     )
 
 
-def scope_changed(operation: Operation) -> tuple[str, ...]:
-    """The key counts in the scope it was made for: elsewhere a replay would be a first send."""
-    if connection_to(operation.provider).scope == operation.key_scope:
-        return ()
-    return ("the account, region and address that this operation's key was made for",)
+def missing_for(operation: Operation, elsewhere: bool) -> tuple[str, ...]:
+    """What this very operation lacks, beside what its provider lacks."""
+    lacks: list[str] = []
+    if elsewhere:
+        lacks.append("the account, region and address that this operation's key was made for")
+    if not can_be_unsealed(operation):
+        lacks.append("the key that its request was sealed with")
+    return tuple(lacks)
+
+
+def can_be_unsealed(operation: Operation) -> bool:
+    try:
+        unseal(operation.request_sealed)
+    except InvalidToken:
+        return False
+    return True
 
 
 def as_sent(row: Transmission) -> Sent:

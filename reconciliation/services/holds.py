@@ -30,8 +30,9 @@ def open_operation_hold(operation: Operation, reason: HoldReason, missing: tuple
         if reason is HoldReason.POSTCONDITION_FAILED
         else OperationState.HELD
     )
-    moved = Operation.objects.move(operation, target, due_at=None)
-    assert moved, "the run's lock keeps others away"
+    if target is OperationState.POSTCONDITION_FAILED and operation.state != OperationState.APPLIED:
+        ensure_moved(Operation.objects.move(operation, OperationState.APPLIED))
+    ensure_moved(Operation.objects.move(operation, target, due_at=None))
     message = not_ready(missing) if reason is HoldReason.NOT_READY else str(HOLD_SENTENCES[reason])
     queue = queue_for(operation.run.tenant_id, operation)
     return open_hold(operation.run_id, operation, queue, reason, message)
@@ -77,7 +78,9 @@ def queue_for(tenant: UUID, operation: Operation | None) -> ReviewQueue | None:
             Q(action="") | Q(action=operation.action),
         )
     found = max(queues, key=specificity, default=None)
-    return found or (operation.provider.default_queue if operation else None)
+    own = operation.provider.default_queue if operation else None
+    # A queue that takes anything comes after the provider's own.
+    return found if found and (own is None or any(specificity(found))) else own
 
 
 def specificity(queue: ReviewQueue) -> tuple[bool, bool, bool]:
@@ -91,6 +94,11 @@ def close_by_proof(operation: Operation) -> None:
     )
     if closed:
         add_entry("system", "hold closed by proof", f"operation:{operation.pk}", {})
+
+
+def ensure_moved(moved: bool) -> None:
+    if not moved:
+        raise RuntimeError("an operation was moved by somebody who does not hold its run")
 
 
 def run_of(operation: Operation) -> Run:

@@ -8,11 +8,10 @@ from django.db.models.functions import Now
 
 from reconciliation.models import Operation, Provider
 from reconciliation.sealing import digest, redact, seal
-from reconciliation.services.providers import adapter_of, contract_of
-from workflows.core.errors import LostOwnership, PermanentError
-from workflows.core.intents import Intent
+from reconciliation.services.providers import adapter_of, contract_of, scope_of
+from workflows.core.errors import LostOwnership
+from workflows.core.intents import Intent, check_intent
 from workflows.core.states import RunState
-from workflows.core.values import ensure_storable
 from workflows.failpoints import failpoint
 from workflows.models import Run
 from workflows.services.claims import Claim
@@ -35,13 +34,13 @@ def open_operation(claim: Claim, intent: Intent, provider: Provider) -> Operatio
     """Write down one intended effect: its identity, its key and the exact bytes of its request.
 
     Raises:
-        PermanentError: the intent cannot become a request; says what is wrong.
+        UsageError: the intent cannot become a request; says what is wrong, and where.
         LostOwnership: a later claim holds the run; nothing was written.
     """
     contract = provider.contract_version
     assert contract is not None, "the caller holds the run of a provider without one"
+    check_intent(intent)
     parameters = dict(intent.parameters)
-    ensure_storable(parameters, f"parameters of {intent.action}")
     operation = Operation(
         run_id=claim.run,
         step=claim.step.name,
@@ -59,7 +58,8 @@ def open_operation(claim: Claim, intent: Intent, provider: Provider) -> Operatio
         due_at=None,
     )
     operation.idempotency_key = str(operation.pk)
-    operation.key_scope, operation.request_sealed = request_of(operation, parameters)
+    operation.key_scope = scope_of(provider)
+    operation.request_sealed = sealed_request(operation, parameters)
     failpoint("before_open", claim.step.name)
     with transaction.atomic():
         ensure_held(claim)
@@ -70,24 +70,23 @@ def open_operation(claim: Claim, intent: Intent, provider: Provider) -> Operatio
     return operation
 
 
-def provider_of(claim: Claim) -> Provider:
+def provider_of(claim: Claim) -> Provider | None:
+    """The provider that the step writes to; None when it is not set up here."""
     assert claim.step.write is not None
-    slug = claim.step.write.provider
-    try:
-        return Provider.objects.select_related("contract_version", "default_queue").get(slug=slug)
-    except Provider.DoesNotExist:
-        raise PermanentError(
-            f"step {claim.step.name} writes to provider {slug!r}, which is not set up here"
-        ) from None
+    return (
+        Provider.objects.select_related("contract_version", "default_queue")
+        .filter(slug=claim.step.write.provider)
+        .first()
+    )
 
 
-def request_of(operation: Operation, parameters: dict[str, object]) -> tuple[dict[str, str], bytes]:
-    """Return the scope that the key is pinned to, and the sealed bytes of the request."""
+def sealed_request(operation: Operation, parameters: dict[str, object]) -> bytes:
+    """Return the exact bytes of the request, sealed."""
     adapter = adapter_of(operation.provider, contract_of(operation))
     prepared = adapter.prepare(
         operation.action, parameters, operation.pk, operation.idempotency_key
     )
-    return adapter.connection.scope, seal(prepared.to_bytes())
+    return seal(prepared.to_bytes())
 
 
 def ensure_held(claim: Claim) -> None:

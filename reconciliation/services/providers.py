@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from cryptography.fernet import InvalidToken
+
+from reconciliation import access
 from reconciliation.adapters.base import Adapter, Connection
 from reconciliation.adapters.registry import adapter_for
 from reconciliation.core.contracts import Contract
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.models import Operation, Provider
-from reconciliation.sealing import unseal
+from reconciliation.sealing import digest, has_digest, unseal
 
 
 def connection_to(provider: Provider) -> Connection:
+    """Raises `InvalidProvider`: its credential cannot be read."""
     return Connection(
         base_url=provider.base_url,
         account=provider.account,
@@ -21,12 +25,51 @@ def connection_to(provider: Provider) -> Connection:
 
 
 def credential_of(provider: Provider) -> str:
-    sealed = provider.credential_sealed
-    return unseal(sealed).decode() if sealed else ""
+    """Raises `InvalidProvider`: it was sealed with a key that is not among ROMULUS_KEYS."""
+    if not provider.credential_sealed:
+        return ""
+    try:
+        return unseal(provider.credential_sealed).decode()
+    except InvalidToken as error:
+        raise InvalidProvider(
+            "a credential that can be read: it was sealed with a key that is not here"
+        ) from error
+
+
+def scope_of(provider: Provider) -> dict[str, str]:
+    """The tuple in which a key counts; the credential as a keyed digest (promise P9).
+
+    Raises:
+        InvalidProvider: its credential cannot be read.
+    """
+    return plain_scope(provider) | {"credential": digest(credential_of(provider))}
+
+
+def plain_scope(provider: Provider) -> dict[str, str]:
+    return {
+        "account": provider.account,
+        "region": provider.region,
+        "endpoint": provider.base_url,
+    }
+
+
+def is_in_scope(operation: Operation) -> bool:
+    """Whether the provider is still what the operation's key was made for.
+
+    Through another account, address or credential a replay would be a first send, and a look-up
+    that finds nothing would prove nothing.
+    """
+    stored = dict(operation.key_scope)
+    mark = stored.pop("credential", "")
+    try:
+        credential = credential_of(operation.provider)
+    except InvalidProvider:
+        return False
+    return stored == plain_scope(operation.provider) and has_digest(credential, mark)
 
 
 def adapter_of(provider: Provider, contract: Contract) -> Adapter:
-    """Raises `InvalidProvider`: its adapter does not exist."""
+    """Raises `InvalidProvider`: its adapter does not exist, or its credential cannot be read."""
     return adapter_for(provider.adapter, connection_to(provider), contract)
 
 
@@ -55,7 +98,6 @@ def missing_of(provider: Provider) -> tuple[str, ...]:
 
 
 def has_owner(provider: Provider) -> bool:
-    queue = provider.default_queue
-    if queue is not None and queue.owners.filter(is_active=True).exists():
-        return True
-    return provider.queues.filter(owners__is_active=True).exists()
+    """Whether somebody answers for its holds and may decide them."""
+    queues = [provider.default_queue, *provider.queues.all()]
+    return any(access.has_decider(queue) for queue in queues if queue is not None)

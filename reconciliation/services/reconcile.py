@@ -7,13 +7,15 @@ sends under its fence.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import TypeVar
 from uuid import UUID
 
 import structlog
 from django.db import transaction
 
-from reconciliation.adapters.base import Unavailable, Verified
+from reconciliation.adapters.base import Adapter, Unavailable, Verified
 from reconciliation.core.decide import decide
 from reconciliation.core.facts import Advance, Hold, LookUp, Move, Verify, Wait
 from reconciliation.core.matching import Fit, Found, compare
@@ -22,14 +24,17 @@ from reconciliation.models import Evidence, Operation
 from reconciliation.services.facts import load_facts
 from reconciliation.services.holds import close_by_proof, open_operation_hold, run_of
 from reconciliation.services.ledger import WITH_PROVIDER
-from reconciliation.services.providers import adapter_of, contract_of
+from reconciliation.services.providers import adapter_of, contract_of, is_in_scope
 from reconciliation.services.transmit import add_record_evidence, intended_by
 from workflows.core.states import RunState
+from workflows.core.words import storable
 from workflows.models import Run
 from workflows.services import hints
 from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
+
+Answered = TypeVar("Answered")
 
 # How long a process that took a due reconciliation has for it before another one may take it.
 TAKEN = timedelta(seconds=60)
@@ -108,7 +113,7 @@ def follow(operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
             .select_related("run", *WITH_PROVIDER)
             .get(pk=operation.pk)
         )
-        if operation.state in (OperationState.HELD, OperationState.POSTCONDITION_FAILED):
+        if run.state == RunState.HELD:
             follow_held(run, operation, move)
         elif run.state == RunState.WAITING:
             follow_parked(run, operation, move, missing)
@@ -157,18 +162,47 @@ def wake(run: Run) -> None:
 
 def look_up(operation: Operation) -> None:
     """Ask the provider for its records of the operation, and keep the answer as evidence."""
-    contract = contract_of(operation)
-    adapter = adapter_of(operation.provider, contract)
-    answer = adapter.look_up(operation.action, operation.pk, contract.timeout.total_seconds())
+    asked_at = database_now()
+    answer = asked(
+        operation,
+        lambda adapter, seconds: adapter.look_up(operation.action, operation.pk, seconds),
+    )
     with transaction.atomic():
         if isinstance(answer, Unavailable):
-            add_unavailable(operation, answer, "look-up")
+            add_unavailable(operation, answer, "look-up", asked_at)
         else:
-            add_found(operation, answer)
+            add_found(operation, answer, asked_at)
     log.info("operation.looked_up", answered=not isinstance(answer, Unavailable))
 
 
-def add_found(operation: Operation, records: list[Found]) -> None:
+def verify(operation: Operation, resource: str) -> None:
+    """Ask whether the result is as it should be, and keep the answer as evidence."""
+    asked_at = database_now()
+    answer = asked(
+        operation, lambda adapter, seconds: adapter.verify(operation.action, resource, seconds)
+    )
+    if isinstance(answer, Unavailable):
+        add_unavailable(operation, answer, "result check", asked_at)
+    else:
+        add_verification(operation, resource, answer, asked_at)
+
+
+def asked(
+    operation: Operation, question: Callable[[Adapter, float], Answered | Unavailable]
+) -> Answered | Unavailable:
+    """Ask through the provider's adapter. A question that cannot be asked is not answered."""
+    contract = contract_of(operation)
+    if not is_in_scope(operation):
+        return Unavailable("the provider is set up for another account, address or credential")
+    try:
+        adapter = adapter_of(operation.provider, contract)
+        return question(adapter, contract.timeout.total_seconds())
+    except Exception as error:
+        log.exception("operation.not_asked")
+        return Unavailable(f"it could not be asked ({type(error).__name__})")
+
+
+def add_found(operation: Operation, records: list[Found], asked_at: datetime) -> None:
     """Keep what a look-up found. Only a record that itself carries our marker is ours."""
     intended = intended_by(operation)
     ours = [
@@ -177,29 +211,25 @@ def add_found(operation: Operation, records: list[Found]) -> None:
         if (comparison := compare(intended, record, marker_required=True)).fit is not Fit.NOT_OURS
     ]
     for record, comparison in ours:
-        add_record_evidence(operation, EvidenceKind.LOOKUP, record, comparison, "look-up")
-    if not ours:
-        others = f"; {len(records)} records of others were shown" if records else ""
+        add_record_evidence(
+            operation, EvidenceKind.LOOKUP, record, comparison, "look-up", observed_at=asked_at
+        )
+    if records and not ours:
+        others = f"it showed {len(records)} records of others: it does not follow the filter"
+        add_unavailable(operation, Unavailable(others), "look-up", asked_at)
+    elif not records:
         Evidence.objects.create(
             operation=operation,
             kind=EvidenceKind.ABSENCE,
             source="look-up",
-            detail_redacted=f"no record carries our ID{others}",
+            observed_at=asked_at,
+            detail_redacted="no record carries our ID",
         )
 
 
-def verify(operation: Operation, resource: str) -> None:
-    """Ask whether the result is as it should be, and keep the answer as evidence."""
-    contract = contract_of(operation)
-    adapter = adapter_of(operation.provider, contract)
-    answer = adapter.verify(operation.action, resource, contract.timeout.total_seconds())
-    if isinstance(answer, Unavailable):
-        add_unavailable(operation, answer, "result check")
-    else:
-        add_verification(operation, resource, answer)
-
-
-def add_verification(operation: Operation, resource: str, answer: Verified) -> None:
+def add_verification(
+    operation: Operation, resource: str, answer: Verified, asked_at: datetime
+) -> None:
     Evidence.objects.create(
         operation=operation,
         kind=EvidenceKind.LOOKUP,
@@ -207,17 +237,21 @@ def add_verification(operation: Operation, resource: str, answer: Verified) -> N
         postcondition=answer.met,
         resource=resource,
         source="result check",
-        detail_redacted=answer.detail[:1000],
+        observed_at=asked_at,
+        detail_redacted=storable(answer.detail, 1000),
     )
 
 
-def add_unavailable(operation: Operation, answer: Unavailable, source: str) -> None:
+def add_unavailable(
+    operation: Operation, answer: Unavailable, source: str, asked_at: datetime
+) -> None:
     Evidence.objects.create(
         operation=operation,
         kind=EvidenceKind.UNAVAILABLE,
         source=source,
+        observed_at=asked_at,
         retry_after_at=after(answer.retry_after_seconds),
-        detail_redacted=answer.detail[:1000],
+        detail_redacted=storable(answer.detail, 1000),
     )
 
 

@@ -11,14 +11,15 @@ A worker that dies between the two leaves a row that says `sending`; the next at
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+import time
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
 from django.db import connection, transaction
 
 from reconciliation.adapters.base import Prepared, Transmitted
-from reconciliation.core.classify import Classification, Phase, Report, classify
+from reconciliation.core.classify import UNKNOWN, Classification, Phase, Report, classify
 from reconciliation.core.contracts import Contract, Meaning
 from reconciliation.core.errors import DispatchTurnedOff
 from reconciliation.core.facts import Dispatch
@@ -28,6 +29,7 @@ from reconciliation.models import Evidence, Operation, Provider, Transmission
 from reconciliation.sealing import REDACTED, unseal
 from reconciliation.services.ledger import ensure_held
 from reconciliation.services.providers import adapter_of, contract_of
+from workflows.core.words import storable
 from workflows.failpoints import failpoint
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
@@ -58,6 +60,8 @@ def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
 
 def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contract) -> Transmission:
     """Write the transmission down before a byte of it leaves; store what protects it."""
+    # Read first: a worker that is frozen from here on finds its time over when it thaws.
+    send_before = time.monotonic() + contract.timeout.total_seconds()
     with transaction.atomic():
         ensure_held(claim)
         if dispatch_now(operation) is not Dispatch.ON:
@@ -80,6 +84,7 @@ def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contra
         assert moved, "the run's lock keeps others away"
     for name, value in changes.items():
         setattr(operation, name, value)
+    transmission.send_before = send_before
     return transmission
 
 
@@ -104,7 +109,7 @@ def transmit(operation: Operation, transmission: Transmission, contract: Contrac
             operation.action,
             operation.pk,
             transmission.pk,
-            contract.timeout.total_seconds(),
+            max(transmission.send_before - time.monotonic(), 0.0),
         )
     except Exception as error:
         log.exception("transmission.crashed", transmission=str(transmission.pk))
@@ -120,6 +125,8 @@ def record(
     evidence, which is true whoever brings it, and nothing else changes (promise P2).
     """
     proves = classify(outcome.report, contract)
+    if proves.state is TransmissionState.ACKNOWLEDGED and outcome.record is None:
+        proves = UNKNOWN  # a yes that shows nothing proves nothing
     comparison = compare_record(operation, outcome.record)
     with transaction.atomic():
         in_time = close(transmission, outcome, proves)
@@ -208,6 +215,7 @@ def add_record_evidence(
     comparison: Comparison,
     source: str,
     transmission: Transmission | None = None,
+    observed_at: datetime | None = None,
 ) -> None:
     """Keep a provider's record as evidence: it completes the operation, or contradicts it."""
     fits = comparison.fit is Fit.MATCH
@@ -222,23 +230,32 @@ def add_record_evidence(
         resource=record.resource,
         differences=[shown_difference(operation, each) for each in comparison.differences],
         source=source,
+        observed_at=observed_at or database_now(),
         detail_redacted=f"also {another}" if another else "",
     )
 
 
 ALWAYS_SHOWN = ("operation", "account", "region")
+SHOWN = 300  # characters of a value that differs
 
 
 def shown_difference(operation: Operation, each: Difference) -> dict[str, str]:
     """A difference for people: the values only where the provider's allow-list shows them (P9)."""
     if each.field in (*ALWAYS_SHOWN, *operation.provider.visible_parameters):
-        return {"field": each.field, "intended": each.intended, "found": each.found}
+        intended, found = storable(each.intended, SHOWN), storable(each.found, SHOWN)
+        return {"field": each.field, "intended": intended, "found": found}
     return {"field": each.field, "intended": REDACTED, "found": REDACTED}
 
 
 def another_resource(operation: Operation, resource: str) -> str:
     """The resource that earlier evidence named, if it is another: then there are two effects."""
-    earlier = operation.evidence.filter(completes=True).exclude(resource=resource).first()
+    earlier = (
+        operation.evidence.filter(completes=True)
+        # What a person typed is no record of the provider's.
+        .exclude(kind=EvidenceKind.OPERATOR)
+        .exclude(resource=resource)
+        .first()
+    )
     return earlier.resource if earlier else ""
 
 
@@ -281,6 +298,12 @@ def give_up_lost_sends(operation: Operation, claim: Claim) -> None:
     """Whatever an earlier attempt was sending is unknown: its worker is not ours to ask."""
     with transaction.atomic():
         ensure_held(claim)
+        # Its sender's answer may have come meanwhile.
+        operation.state = (
+            Operation.objects.select_for_update()
+            .values_list("state", flat=True)
+            .get(pk=operation.pk)
+        )
         lost = operation.transmissions.filter(state=TransmissionState.SENDING).exclude(
             attempt_id=claim.attempt
         )

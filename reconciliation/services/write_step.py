@@ -7,6 +7,7 @@ in the middle goes on exactly where the facts are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 import structlog
@@ -31,7 +32,14 @@ from reconciliation.core.facts import (
 from reconciliation.core.states import OperationState
 from reconciliation.models import Operation, Provider
 from reconciliation.services.facts import load_facts
-from reconciliation.services.holds import not_ready, open_hold, open_operation_hold
+from reconciliation.services.holds import (
+    ensure_moved,
+    not_ready,
+    open_hold,
+    open_operation_hold,
+    open_run_hold,
+    queue_for,
+)
 from reconciliation.services.ledger import open_operation, operation_of, provider_of
 from reconciliation.services.providers import missing_of
 from reconciliation.services.reconcile import LOOK_AGAIN, look_up, verify
@@ -39,7 +47,7 @@ from reconciliation.services.transmit import give_up_lost_sends, send
 from workflows.core.errors import UsageError
 from workflows.core.intents import Intent
 from workflows.services import kinds
-from workflows.services.claims import Claim
+from workflows.services.claims import Claim, nothing
 from workflows.services.clock import database_now
 from workflows.services.failures import after_failure, call
 from workflows.services.run_view import RunView
@@ -70,21 +78,42 @@ def first_opening(claim: Claim, view: RunView) -> Operation | kinds.Result:
     if not isinstance(value, Intent):
         wrong = UsageError(f"step {claim.step.name} returned {type(value).__name__}, not Intent")
         return after_failure(claim, wrong)
+    provider = provider_of(claim)
+    if provider is None or provider.contract_version is None:
+        return hold_unready(claim, provider)
     try:
-        provider = provider_of(claim)
-        if provider.contract_version is None:
-            return hold_without_contract(claim, provider)
         return open_operation(claim, value, provider)
     except UsageError as error:
-        return kinds.Fail("intent_refused", str(error))
+        return fail_or_hold(claim, "intent_refused", str(error))
 
 
-def hold_without_contract(claim: Claim, provider: Provider) -> kinds.Hold:
-    """Without a contract no key and no request can be made: the run itself is held."""
-    reason, message = HoldReason.NOT_READY, not_ready(missing_of(provider))
+def hold_unready(claim: Claim, provider: Provider | None) -> kinds.Hold:
+    """Without a provider and its contract no key and no request can be made: the run is held."""
+    assert claim.step.write is not None
+    lacks = (
+        missing_of(provider)
+        if provider
+        else (f"provider {claim.step.write.provider!r}, which is not set up here",)
+    )
+    queue = provider.default_queue if provider else None
+    reason, message = HoldReason.NOT_READY, not_ready(lacks)
 
     def held() -> None:
-        open_hold(claim.run, None, provider.default_queue, reason, message)
+        open_hold(claim.run, None, queue or queue_for(claim.tenant, None), reason, message)
+
+    return kinds.Hold(reason, message, also=held)
+
+
+def fail_or_hold(
+    claim: Claim, reason: str, message: str, also: Callable[[], None] = nothing
+) -> kinds.Result:
+    """What follows when the step cannot have its effect: as its author says."""
+    if claim.step.on_failure == "fail":
+        return kinds.Fail(reason, message, also=also)
+
+    def held() -> None:
+        also()
+        open_run_hold(claim, reason, message)
 
     return kinds.Hold(reason, message, also=held)
 
@@ -107,7 +136,7 @@ def settle(claim: Claim, operation: Operation) -> kinds.Result:
             case Advance(resource):
                 return advance(operation, resource)
             case Reject():
-                return reject(operation)
+                return reject(claim, operation)
             case GiveUp():
                 return give_up(claim, operation)
             case Hold(reason):
@@ -134,7 +163,7 @@ def advance(operation: Operation, resource: str) -> kinds.Result:
     return kinds.Done(receipt, also=verified)
 
 
-def reject(operation: Operation) -> kinds.Result:
+def reject(claim: Claim, operation: Operation) -> kinds.Result:
     last = operation.transmissions.order_by("-number").first()
     detail = f" ({last.detail_redacted})" if last else ""
 
@@ -143,7 +172,7 @@ def reject(operation: Operation) -> kinds.Result:
             ensure_moved(Operation.objects.move(operation, OperationState.REJECTED))
 
     said = f"{operation.provider.name} refused it: {operation.summary}{detail}."
-    return kinds.Fail("rejected", f"{said} Nothing changed there.", also=rejected)
+    return fail_or_hold(claim, "rejected", f"{said} Nothing changed there.", rejected)
 
 
 def give_up(claim: Claim, operation: Operation) -> kinds.Result:
@@ -173,8 +202,3 @@ def park(operation: Operation, until: datetime | None, reason: WaitReason) -> ki
         Operation.objects.filter(pk=operation.pk).update(due_at=due)
 
     return kinds.Park(reason, WAIT_SENTENCES[reason], also=parked)
-
-
-def ensure_moved(moved: bool) -> None:
-    if not moved:
-        raise RuntimeError("an operation was moved by somebody who does not hold its run")

@@ -60,7 +60,7 @@ def decide(
     try:
         record_decision(hold.pk, request.user, answer)
     except InvalidDecision as error:
-        return refused(request, case, form, {error.field: str(error)})
+        return refused(request, case, form, {form.shown_as(error.field): str(error)})
     except NotAllowed as error:
         return refused(request, case, form, {"kind": str(error)})
     except AlreadyDecided as error:

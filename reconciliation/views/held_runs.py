@@ -47,7 +47,7 @@ def visible(request: SignedIn, run: UUID) -> QuerySet[Hold]:
 
 def hold_for(request: SignedIn, run: UUID) -> Hold:
     """The run's latest hold; raises `Http404` when there is none that this person may see."""
-    found = visible(request, run).order_by("-pk").first()
+    found = visible(request, run).order_by("-opened_at", "-pk").first()
     if found is None:
         raise Http404
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from http import HTTPStatus
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -13,7 +12,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from reconciliation import access
-from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.states import HoldState
 from reconciliation.forms import AnswerForm
 from reconciliation.models import Operation
@@ -53,17 +51,9 @@ def operation_decide(request: SignedIn, operation: UUID) -> HttpResponse:
 def operation_ask(request: SignedIn, operation: UUID) -> HttpResponse:
     """Ask the provider again; what it says, or that it is away, is evidence on the page."""
     found = access.operation_for(request.user, operation)
-    try:
-        ask_for(found, request.user)
-    except InvalidProvider as error:
-        context = context_of(request, found) | {"not_asked": str(error)}
-        template = (
-            "reconciliation/_refreshed.html" if request.htmx else case_of(request, found).template
-        )
-        return render(request, template, context, status=HTTPStatus.CONFLICT)
+    ask_for(found, request.user)
     if not request.htmx:
         return SeeOther(f"{reverse('operation', args=[found.pk])}#says")
-    found = access.operation_for(request.user, operation)
     return render(request, "reconciliation/_refreshed.html", context_of(request, found))
 
 
@@ -79,7 +69,7 @@ def case_of(request: SignedIn, found: Operation) -> DecidedCase:
 def context_of(
     request: SignedIn, found: Operation, attempted: Attempted = NOTHING_ATTEMPTED
 ) -> Context:
-    """One context for the page and all its fragments."""
+    """One context for the page and all its fragments, read anew."""
     now = database_now()
     found = access.operation_for(request.user, found.pk)
     hold = found.holds.filter(state=HoldState.OPEN).select_related("queue").first()

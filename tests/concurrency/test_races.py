@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -56,11 +57,14 @@ from tests.factories import (
     wait_until,
 )
 from tests.waiting import wait_for
+from workflows.core.definitions import Workflow
 from workflows.core.errors import LostOwnership, StartConflict
 from workflows.core.states import RunState
 from workflows.models import Run, Worker
+from workflows.registry import registry
+from workflows.services import kinds
 from workflows.services.claims import Claim, claim_run, commit_step, release
-from workflows.services.executor import take_step
+from workflows.services.executor import advance, take_step
 from workflows.services.ownership import Keeper
 from workflows.services.run_view import RunView
 from workflows.services.runs import start
@@ -222,6 +226,75 @@ def test_a_lease_is_renewed_by_the_thread_until_it_is_stopped(settings: Settings
     finally:
         keeper.stop()
     assert not keeper.may_claim()
+
+
+AMBIGUOUS = pytest.mark.xfail(
+    strict=True,
+    reason="DEFECT: what the database has committed and the process was not told of is renewed by "
+    "that process on and on: an attempt that nobody works on, until its step's timeout",
+)
+
+ambiguous = Workflow("tests.ambiguous")
+
+
+@ambiguous.step()
+def work(run: RunView) -> int:
+    return 1
+
+
+@ambiguous.step()
+def work_on(run: RunView) -> int:
+    return 2
+
+
+def answer_is_lost() -> None:
+    """Let the present transaction commit, and its process hear of an outage instead."""
+
+    def lose_it() -> None:
+        raise OperationalError("the connection is lost")
+
+    transaction.on_commit(lose_it)
+
+
+def settle_and_lose_the_answer(_claim: Claim, _view: RunView) -> kinds.Result:
+    return kinds.Done(1, also=answer_is_lost)
+
+
+@AMBIGUOUS
+def test_a_commit_whose_answer_was_lost_leaves_no_attempt_that_nobody_works_on() -> None:
+    """A17: the commit was made, and the worker does not know it; the run goes on soon."""
+    kinds.register_kind("tests.loses", settle_and_lose_the_answer)
+    registry.add(ambiguous)
+    ambiguous.steps["work"] = replace(ambiguous.steps["work"], kind="tests.loses")
+    keeper = Keeper()
+    run = start("tests.ambiguous", {}, tenant=tenant())
+    with pytest.raises(OperationalError):
+        advance(run.pk, keeper)
+    run.refresh_from_db()
+    assert (run.state, run.step) == ("running", "work_on")  # committed after all
+    expire_lease(run)
+    keeper.renew()
+    assert claim_run(run.pk, worker())
+
+
+@AMBIGUOUS
+def test_a_claim_whose_answer_was_lost_is_left_to_its_lease() -> None:
+    registry.add(ambiguous)
+    keeper = Keeper()
+    run = start("tests.ambiguous", {}, tenant=tenant())
+
+    def claim_it() -> None:
+        with transaction.atomic():
+            answer_is_lost()
+            claim_run(run.pk, keeper.worker)
+
+    with pytest.raises(OperationalError):
+        claim_it()
+    run.refresh_from_db()
+    assert run.state == "running"
+    expire_lease(run)
+    keeper.renew()
+    assert claim_run(run.pk, worker())
 
 
 # --- starts and sweeps ------------------------------------------------------------------------

@@ -59,7 +59,18 @@ def test_look(live_console, destination, monkeypatch):
         else:
             urls["hold-" + k] = f"/runs/{v.pk}/hold/"
             urls["run-" + k] = f"/runs/{v.pk}/"
-    urls["admin"]="/admin/"; urls["admin-provider"]=f"/admin/reconciliation/provider/{Provider.objects.get(slug='payments').pk}/change/"; urls["admin-queue"]=f"/admin/reconciliation/reviewqueue/{ReviewQueue.objects.get(slug='desk').pk}/change/"; urls["admin-dispatch"]=f"/admin/reconciliation/provider/{Provider.objects.get(slug='payments').pk}/dispatch/"; urls["admin-contract"]="/admin/reconciliation/contractversion/add/"; urls["admin-ops"]="/admin/reconciliation/operation/"
+    urls["admin"] = "/admin/"
+    urls["admin-provider"] = (
+        f"/admin/reconciliation/provider/{Provider.objects.get(slug='payments').pk}/change/"
+    )
+    urls["admin-queue"] = (
+        f"/admin/reconciliation/reviewqueue/{ReviewQueue.objects.get(slug='desk').pk}/change/"
+    )
+    urls["admin-dispatch"] = (
+        f"/admin/reconciliation/provider/{Provider.objects.get(slug='payments').pk}/dispatch/"
+    )
+    urls["admin-contract"] = "/admin/reconciliation/contractversion/add/"
+    urls["admin-ops"] = "/admin/reconciliation/operation/"
     admin_only = [u for u in urls if u.startswith("admin")]
     only = os.environ.get("ONLY", "").split(",") if os.environ.get("ONLY") else None
     with sync_playwright() as p:
@@ -70,8 +81,14 @@ def test_look(live_console, destination, monkeypatch):
             page.on("console", lambda m: print("CONSOLE", m.type, m.text))
             page.on("pageerror", lambda e: print("PAGEERROR", e))
             page.goto(live_console + "/login/")
-            page.fill("#username", "admin" if os.environ.get("ONLY","").startswith("admin") else "reviewer_1")
-            page.fill("#password", "admin" if os.environ.get("ONLY","").startswith("admin") else "reviewer_1")
+            page.fill(
+                "#username",
+                "admin" if os.environ.get("ONLY", "").startswith("admin") else "reviewer_1",
+            )
+            page.fill(
+                "#password",
+                "admin" if os.environ.get("ONLY", "").startswith("admin") else "reviewer_1",
+            )
             page.click("button[type=submit]")
             for name, url in urls.items():
                 if only and name not in only:

@@ -285,8 +285,10 @@ def test_a_provider_that_cannot_be_asked_as_it_is_set_up_says_why(
 ) -> None:
     Provider.objects.filter(pk=away.provider_id).update(adapter="gone")
     answer = ask(client, away, htmx=True)
-    assert answer.status_code == HTTPStatus.CONFLICT
-    assert "no adapter" in answer.content.decode()
+    assert answer.status_code == HTTPStatus.OK
+    latest = answer.context["page"].evidence[0]
+    assert latest.kind == "unavailable"
+    assert "could not be asked (InvalidProvider)" in latest.text
 
 
 @pytest.mark.parametrize("method", ["get", "head", "put"])

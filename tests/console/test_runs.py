@@ -54,7 +54,7 @@ def test_a_queued_run_tells_how_many_are_ahead_of_it(viewer: Client) -> None:
     sentences = [row.sentence for row in page_at(viewer).rows]
     assert [text.rpartition("; ")[2] for text in sentences] == [
         "2 runs are ahead of it.",
-        "1 runs are ahead of it.",
+        "1 run is ahead of it.",
         "it is the next.",
     ]
 

@@ -20,11 +20,11 @@ from workflows.services.claims import claim_run
 from workflows.services.sweep import (
     AGAIN_SECONDS,
     Sweeper,
+    due_runs,
     hint_due_runs,
     register_duty,
     sweep,
 )
-from workflows.sql import fetch
 
 pytestmark = pytest.mark.django_db
 
@@ -99,18 +99,18 @@ def test_one_sweep_takes_a_batch_the_oldest_first() -> None:
     runs = [started_run() for _ in range(3)]
     for age, run in enumerate(reversed(runs)):
         Run.objects.filter(pk=run.pk).update(ready_at=Now() - timedelta(minutes=1 + age))
-    first = fetch("due_runs", {"batch": 2, "again": AGAIN_SECONDS})
-    rest = fetch("due_runs", {"batch": 2, "again": AGAIN_SECONDS})
-    assert {row["id"] for row in first} == {runs[0].pk, runs[1].pk}
-    assert [row["id"] for row in rest] == [runs[2].pk]
+    first = due_runs(batch=2, again=AGAIN_SECONDS)
+    rest = due_runs(batch=2, again=AGAIN_SECONDS)
+    assert set(first) == {runs[0].pk, runs[1].pk}
+    assert rest == [runs[2].pk]
 
 
 def test_ready_runs_do_not_keep_expired_leases_waiting() -> None:
     ready = started_run()
     Run.objects.filter(pk=ready.pk).update(ready_at=Now() - timedelta(hours=1))
     expired = claimed_run(-1)
-    told = fetch("due_runs", {"batch": 1, "again": AGAIN_SECONDS})
-    assert {row["id"] for row in told} == {ready.pk, expired.pk}
+    told = due_runs(batch=1, again=AGAIN_SECONDS)
+    assert set(told) == {ready.pk, expired.pk}
 
 
 @pytest.mark.xfail(
@@ -122,8 +122,8 @@ def test_runs_that_this_process_has_no_code_for_do_not_fill_its_batch() -> None:
     Run.objects.filter(pk=unknown.pk).update(
         workflow="tests.gone", ready_at=Now() - timedelta(hours=1)
     )
-    told = fetch("due_runs", {"batch": 1, "again": AGAIN_SECONDS})
-    assert [row["id"] for row in told] == [known.pk]
+    told = due_runs(batch=1, again=AGAIN_SECONDS)
+    assert told == [known.pk]
 
 
 # --- operations -------------------------------------------------------------------------------

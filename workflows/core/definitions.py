@@ -20,17 +20,19 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from workflows.core.errors import InvalidDefinition, UnknownWorkflow
 from workflows.core.intents import Intent
 from workflows.core.retry import RetryPolicy
+from workflows.core.values import adapter
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 WORKFLOW_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
 
 # A step that says nothing may run this long before it is taken for hung and replaced.
 DEFAULT_TIMEOUT = timedelta(minutes=5)
+MAX_NAME = 200  # its column's length
 
 OnFailure = Literal["fail", "hold"]
 OnAbandon = Literal["fail", "continue"]
@@ -89,9 +91,10 @@ class Workflow:
     def __post_init__(self) -> None:
         caller = inspect.stack()[2]
         self.place = f"{caller.filename}:{caller.lineno}"
-        if not WORKFLOW_NAME.fullmatch(self.name):
+        if not WORKFLOW_NAME.fullmatch(self.name) or len(self.name) > MAX_NAME:
             raise InvalidDefinition(
-                f"{self.place}: workflow name {self.name!r}: use lower-case letters, digits and _"
+                f"{self.place}: workflow name {self.name!r}: use lower-case letters, digits and _, "
+                f"{MAX_NAME} at most"
             )
         if self.version < 1:
             raise InvalidDefinition(f"{self.place}: version {self.version}: start at 1")
@@ -138,6 +141,9 @@ class Workflow:
             returns = return_type(function, place)
             if kind == "write" and returns is not Intent:
                 raise InvalidDefinition(f"{place}: write step {name!r} must be annotated -> Intent")
+            check_choices(place, on_failure, write)
+            if kind != "write":
+                check_storable(returns, place)
             if not NAME.fullmatch(name):
                 raise InvalidDefinition(f"{place}: step name {name!r}: use lower case and _")
             if name in self.steps:
@@ -242,10 +248,30 @@ def place_of(function: StepFunction) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}"
 
 
+def check_choices(place: str, on_failure: str, write: WriteOptions | None) -> None:
+    if on_failure not in get_args(OnFailure):
+        raise InvalidDefinition(f"{place}: on_failure={on_failure!r}: one of {get_args(OnFailure)}")
+    if write is not None and write.on_abandon not in get_args(OnAbandon):
+        choices = get_args(OnAbandon)
+        raise InvalidDefinition(f"{place}: on_abandon={write.on_abandon!r}: one of {choices}")
+
+
+def check_storable(returns: Any, place: str) -> None:
+    """Raise `InvalidDefinition` for an annotation that no value can be stored under."""
+    try:
+        adapter(returns)
+    except Exception as error:
+        name = getattr(returns, "__name__", returns)
+        raise InvalidDefinition(
+            f"{place}: an output of type {name} cannot be stored; "
+            "use a pydantic model, a dataclass or a plain type"
+        ) from error
+
+
 def return_type(function: StepFunction, place: str) -> Any:
     try:
         return get_type_hints(function).get("return", Any)
-    except NameError as error:
+    except Exception as error:  # whatever evaluating the annotations raised
         raise InvalidDefinition(
             f"{place}: its annotations name something unknown: {error}"
         ) from error

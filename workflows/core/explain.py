@@ -102,7 +102,7 @@ def running(facts: RunFacts, at: str, now: datetime) -> Explanation:
             facts.worker,
         )
     if not facts.workers_with_version:
-        return no_worker(facts, at)
+        return no_worker(facts, f"Worker {facts.worker} went quiet {at}")
     return Explanation(
         Cause.LEASE_EXPIRED,
         f"Worker {facts.worker} went quiet {at}; its lease has expired.",
@@ -113,7 +113,7 @@ def running(facts: RunFacts, at: str, now: datetime) -> Explanation:
 
 def ready(facts: RunFacts, at: str, now: datetime) -> Explanation:
     if not facts.workers_with_version:
-        return no_worker(facts, at)
+        return no_worker(facts, f"It is ready {at}")
     if facts.ready_at > now:
         seconds = round((facts.ready_at - now).total_seconds())
         return Explanation(
@@ -122,7 +122,9 @@ def ready(facts: RunFacts, at: str, now: datetime) -> Explanation:
             "Time.",
             "Romulus",
         )
-    ahead = f"{facts.ahead} runs are ahead of it" if facts.ahead else "it is the next"
+    ahead = {0: "it is the next", 1: "1 run is ahead of it"}.get(
+        facts.ahead, f"{facts.ahead:,} runs are ahead of it"
+    )
     return Explanation(
         Cause.BACKLOG,
         f"It is ready {at}; {ahead}.",
@@ -131,10 +133,10 @@ def ready(facts: RunFacts, at: str, now: datetime) -> Explanation:
     )
 
 
-def no_worker(facts: RunFacts, at: str) -> Explanation:
+def no_worker(facts: RunFacts, where: str) -> Explanation:
     return Explanation(
         Cause.NO_WORKER,
-        f"It is ready {at}, and none of the {facts.workers_alive} live workers "
+        f"{where}, and none of the {facts.workers_alive} live workers "
         f"has {facts.workflow} version {facts.version}.",
         f"Starting a worker that has {facts.workflow} version {facts.version}.",
         "whoever runs the workers",

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+
+from workflows.core.errors import UsageError
+from workflows.core.values import ensure_plain
+from workflows.core.words import is_storable
+
+# The lengths of their columns.
+LONGEST = {"action": 100, "target": 300, "summary": 300, "effect": 100}
+CURRENCY = re.compile(r"([A-Z]{3})?")
+LARGEST_AMOUNT = Decimal(10) ** 16
 
 
 @dataclass(frozen=True)
@@ -29,3 +39,17 @@ class Intent:
     effect: str = "default"
     amount: Decimal | None = None
     currency: str = ""
+
+
+def check_intent(intent: Intent) -> None:
+    """Raise `UsageError`, naming the field, for an intent that cannot be kept as it is."""
+    for name, limit in LONGEST.items():
+        text = getattr(intent, name)
+        if not isinstance(text, str) or not text or not is_storable(text, limit):
+            raise UsageError(f"intent: {name}: plain text of 1 to {limit} characters")
+    if not CURRENCY.fullmatch(intent.currency):
+        raise UsageError(f"intent: currency: three capital letters, not {intent.currency!r}")
+    amount = intent.amount
+    if amount is not None and not (amount.is_finite() and abs(amount) < LARGEST_AMOUNT):
+        raise UsageError("intent: amount: a number below 10^16")
+    ensure_plain(dict(intent.parameters), f"parameters of {intent.action}")

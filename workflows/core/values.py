@@ -19,7 +19,10 @@ from workflows.core.errors import InvalidInput, UnstorableValue
 Json = Any  # None, bool, int, float, str, list or dict of the same: what json.loads gives
 
 # Whole numbers beyond this change when a JavaScript reader or a float touches them.
-MAX_SAFE_INTEGER = 2**53
+MAX_SAFE_INTEGER = 2**53 - 1
+PRINTED_BITS = 256  # longer numbers say nothing, and Python refuses to print very long ones
+# What says nothing about its parts.
+UNTYPED = (Any, dict, list, dict[str, Any], list[Any])
 
 
 @lru_cache(maxsize=512)
@@ -40,18 +43,43 @@ def to_json(value: Any, annotation: Any, *, limit: int, what: str) -> Json:
         UnstorableValue: names the path in the value and what to do.
     """
     try:
+        if annotation in UNTYPED:
+            ensure_plain(value, what)
         kind = adapter(annotation)
         checked = kind.validate_python(value)
         plain = kind.dump_python(checked, mode="json", warnings="error")
+        ensure_storable(plain, what)
+        ensure_size(plain, limit, what)
     except ValidationError as error:
         raise UnstorableValue(f"{what}: {first_problem(error)}") from error
-    except (ValueError, TypeError) as error:  # pydantic's serializer: no JSON form
+    except UnstorableValue:
+        raise
+    except Exception as error:  # whatever a type of the author's own does here is one error
         raise UnstorableValue(
             f"{what}: {type(value).__name__} has no JSON form; return a model, dataclass or dict"
         ) from error
-    ensure_storable(plain, what)
-    ensure_size(plain, limit, what)
     return plain
+
+
+def ensure_plain(value: Any, what: str, path: str = "$") -> None:
+    """Raise `UnstorableValue` for a part that JSON does not have: without a type nothing is
+    turned into something else silently."""
+    match value:
+        case None | bool() | str() | int() | float():
+            pass
+        case dict():
+            for key, part in value.items():
+                if not isinstance(key, str):
+                    raise UnstorableValue(f"{what}: at {path}: the name {key!r} is no text")
+                ensure_plain(part, what, f"{path}.{printed(key)}")
+        case list():
+            for index, part in enumerate(value):
+                ensure_plain(part, what, f"{path}[{index}]")
+        case _:
+            raise UnstorableValue(
+                f"{what}: at {path}: {type(value).__name__} has no JSON form; declare its type"
+            )
+    ensure_storable(value, what, path)
 
 
 def from_json(value: Json, annotation: Any, *, what: str) -> Any:
@@ -82,15 +110,16 @@ def ensure_storable(value: Json, what: str, path: str = "$") -> None:
         case bool() | None:
             pass
         case int() if abs(value) > MAX_SAFE_INTEGER:
+            shown = value if value.bit_length() <= PRINTED_BITS else "this number"
             raise UnstorableValue(
-                f"{what}: at {path}: {value} is beyond 2^53; return it as text or Decimal"
+                f"{what}: at {path}: {shown} is beyond 2^53; return it as text or Decimal"
             )
         case float() if not math.isfinite(value):
             raise UnstorableValue(f"{what}: at {path}: {value} has no JSON form")
         case dict():
             for key, part in value.items():
-                ensure_text(key, what, f"{path}.{key!r}")
-                ensure_storable(part, what, f"{path}.{key}")
+                ensure_text(key, what, f"{path}.{printed(key)}")
+                ensure_storable(part, what, f"{path}.{printed(key)}")
         case list():
             for index, part in enumerate(value):
                 ensure_storable(part, what, f"{path}[{index}]")
@@ -105,6 +134,10 @@ def ensure_text(text: str, what: str, path: str) -> None:
         raise UnstorableValue(
             f"{what}: at {path}: text with half of a surrogate pair cannot be stored"
         ) from error
+
+
+def printed(key: str) -> str:
+    return key.encode(errors="backslashreplace").decode()
 
 
 def ensure_size(value: Json, limit: int, what: str) -> None:

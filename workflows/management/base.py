@@ -18,7 +18,7 @@ from django.db import InterfaceError, OperationalError
 
 from workflows.core.errors import RomulusError
 
-REFUSED, WRONGLY_CALLED = 1, 2
+REFUSED, WRONG_USE = 1, 2
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 AWAY = "The database does not answer, so nothing was done: {reason}"
 
@@ -30,11 +30,11 @@ class Refused(CommandError):
         super().__init__(message, returncode=REFUSED)
 
 
-class WronglyCalled(CommandError):
+class WrongUse(CommandError):
     """The command cannot be understood; the message says what to write instead."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, returncode=WRONGLY_CALLED)
+        super().__init__(message, returncode=WRONG_USE)
 
 
 class ConsoleCommand(BaseCommand):

@@ -151,7 +151,7 @@ def commit_step(claim: Claim, value: Json, *, go_on: bool, also: Also = nothing)
         state = RunState.RUNNING if go_on else RunState.READY
     failpoint("before_checkpoint", claim.step.name)
     with transaction.atomic():
-        also()
+        together(claim, also)
         rows = fetch(
             "commit_step",
             {
@@ -179,6 +179,19 @@ def commit_step(claim: Claim, value: Json, *, go_on: bool, also: Also = nothing)
     if not opens or following is None:
         return None
     return next_claim(claim, following, next_attempt, rows[0])
+
+
+def together(claim: Claim, also: Also) -> None:
+    """Do what commits together with a move, with the run locked first (lock order).
+
+    Raises:
+        LostOwnership: a later claim holds the run; nothing was done.
+    """
+    if also is nothing:
+        return
+    if not fetch("hold_run", {"run": claim.run, "worker": claim.worker, "fence": claim.fence}):
+        raise LostOwnership(f"run {claim.run}: fence {claim.fence} holds it no more")
+    also()
 
 
 def next_claim(claim: Claim, step: Step, attempt: UUID, row: dict[str, Any]) -> Claim:
@@ -223,7 +236,7 @@ def release(
     """
     failpoint("before_release", claim.step.name)
     with transaction.atomic():
-        also()
+        together(claim, also)
         rows = fetch(
             "release",
             {

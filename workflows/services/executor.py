@@ -16,9 +16,10 @@ from workflows.core.errors import LostOwnership, UnstorableValue
 from workflows.core.retry import MAX_LOST_ATTEMPTS
 from workflows.core.states import AttemptState, RunState
 from workflows.core.values import to_json
+from workflows.core.words import describe
 from workflows.services import hints
 from workflows.services.claims import Claim, claim_run, commit_step, record_superseded, release
-from workflows.services.failures import OUTAGE, call, describe
+from workflows.services.failures import OUTAGE, call
 from workflows.services.kinds import Again, Done, Fail, Handler, Hold, Park, Result, handlers
 from workflows.services.ownership import Keeper
 from workflows.services.run_holds import open_run_hold
@@ -49,8 +50,12 @@ def take_step(claim: Claim, keeper: Keeper) -> Claim | None:
             result = too_many_losses(claim) or execute(claim)
             return settle(claim, result, go_on=keeper.may_claim())
         except LostOwnership:
+            keeper.give_up(claim.attempt)
             record_superseded(claim)
             return None
+        except BaseException:
+            keeper.give_up(claim.attempt)
+            raise
 
 
 def too_many_losses(claim: Claim) -> Result | None:

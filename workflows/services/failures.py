@@ -9,6 +9,7 @@ from django.db import InterfaceError, OperationalError
 
 from workflows.core.errors import LostOwnership
 from workflows.core.retry import is_permanent
+from workflows.core.words import describe
 from workflows.services.claims import Claim
 from workflows.services.kinds import Again, Fail, Hold
 from workflows.services.run_view import RunView
@@ -31,12 +32,12 @@ def call(claim: Claim, view: RunView) -> tuple[object, Again | Hold | Fail | Non
         return claim.step.function(view), None
     except OUTAGE:
         raise
-    except Exception as error:  # noqa: BLE001 (its result, never our end)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (its result, never our end)
         log.warning("step.failed", error=type(error).__name__)
         return None, after_failure(claim, error)
 
 
-def after_failure(claim: Claim, error: Exception) -> Again | Hold | Fail:
+def after_failure(claim: Claim, error: BaseException) -> Again | Hold | Fail:
     """Say how the run goes on after the step raised `error`."""
     message = describe(error)
     delay = None
@@ -47,8 +48,3 @@ def after_failure(claim: Claim, error: Exception) -> Again | Hold | Fail:
     if claim.step.on_failure == "hold":
         return Hold("step_failed", message)
     return Fail("step_failed", message)
-
-
-def describe(error: Exception) -> str:
-    """Say what an error of a step's own code was, in bounded length."""
-    return f"{type(error).__name__}: {error}"[:500].replace("\x00", "")

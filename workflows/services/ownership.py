@@ -11,11 +11,12 @@ import os
 import socket
 import threading
 import time
+from collections import deque
 from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections, connection
+from django.db import close_old_connections, connection
 
 from workflows.models import Worker
 from workflows.registry import registry
@@ -25,6 +26,9 @@ log = structlog.get_logger(__name__)
 
 # A lease survives two missed renewals; the third is its end.
 RENEWALS_PER_LEASE = 3
+# Attempts that were given up are left out of renewals while their leases run out; a process gives
+# up few at a time, and the oldest have long been taken over.
+MOST_GIVEN_UP = 1000
 
 
 class Keeper:
@@ -38,6 +42,7 @@ class Keeper:
             workflows=[list(pair) for pair in registry.pairs()],
         ).pk
         self._proven_until = time.monotonic() + self.lease
+        self._given_up: deque[UUID] = deque(maxlen=MOST_GIVEN_UP)
         self._closing = threading.Event()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="leases", daemon=True)
@@ -48,6 +53,10 @@ class Keeper:
     def may_claim(self) -> bool:
         """Whether this process may take up new work: it can prove its leases and is not ending."""
         return not self._closing.is_set() and time.monotonic() < self._proven_until
+
+    def give_up(self, attempt: UUID) -> None:
+        """Renew the lease of `attempt` no more: nobody here works on it, so others may."""
+        self._given_up.append(attempt)
 
     def close(self) -> None:
         """Take up nothing new; leases are still renewed, so that steps at work can finish."""
@@ -63,7 +72,8 @@ class Keeper:
     def renew(self) -> None:
         """Renew all leases of this process; the proof counts from before the statement is sent."""
         asked_at = time.monotonic()
-        fetch("renew_leases", {"worker": self.worker, "lease": self.lease})
+        given_up = list(self._given_up)
+        fetch("renew_leases", {"worker": self.worker, "lease": self.lease, "given_up": given_up})
         fetch("seen", {"worker": self.worker})
         self._proven_until = asked_at + self.lease
 
@@ -71,7 +81,7 @@ class Keeper:
         while not self._stopped.wait(self.lease / RENEWALS_PER_LEASE):
             try:
                 self.renew()
-            except DatabaseError as error:
+            except Exception as error:  # noqa: BLE001 (a thread that ends would end all leases)
                 name = type(error).__name__
                 log.warning("lease.not_renewed", worker=str(self.worker), error=name)
                 close_old_connections()

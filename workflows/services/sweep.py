@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections, connection
+from django.db import close_old_connections, connection
 
+from workflows.registry import registry
 from workflows.services import hints
 from workflows.sql import fetch
 
@@ -28,10 +30,30 @@ Duty = Callable[[], int]
 
 def hint_due_runs() -> int:
     """Hint at runs that are ready or whose lease ran out; return how many."""
-    rows = fetch("due_runs", {"batch": BATCH, "again": AGAIN_SECONDS})
-    for row in rows:
-        hints.send("workflows.tasks.advance", row["id"])
-    return len(rows)
+    due = due_runs()
+    for run in due:
+        hints.send("workflows.tasks.advance", run)
+    return len(due)
+
+
+def due_runs(*, batch: int = BATCH, again: float = AGAIN_SECONDS) -> list[UUID]:
+    """Return the runs that this process has the code for and nobody was told of lately.
+
+    Args:
+        batch: at most so many ready ones, and as many with expired leases.
+        again: seconds until one that was told of is told of again.
+    """
+    pairs = registry.pairs()
+    rows = fetch(
+        "due_runs",
+        {
+            "batch": batch,
+            "again": again,
+            "names": [name for name, _ in pairs],
+            "versions": [version for _, version in pairs],
+        },
+    )
+    return [row["id"] for row in rows]
 
 
 duties: list[Duty] = [hint_due_runs]
@@ -44,8 +66,21 @@ def register_duty(duty: Duty) -> None:
 
 
 def sweep() -> int:
-    """Do every duty once; return how many things were due."""
-    return sum(duty() for duty in duties)
+    """Do every duty once; return how many things were due.
+
+    One that breaks is logged and keeps no other from being done: a sweep that ends would be a
+    silent stop.
+    """
+    return sum(done(duty) for duty in duties)
+
+
+def done(duty: Duty) -> int:
+    try:
+        return duty()
+    except Exception:
+        log.exception("sweep.failed")
+        close_old_connections()
+        return 0
 
 
 class Sweeper(threading.Thread):
@@ -57,11 +92,7 @@ class Sweeper(threading.Thread):
 
     def run(self) -> None:
         while not self._stopped.wait(settings.ROMULUS_SWEEP_SECONDS):
-            try:
-                sweep()
-            except DatabaseError:
-                log.exception("sweep.failed")
-                close_old_connections()
+            sweep()
         connection.close()
 
     def stop(self) -> None:

@@ -45,7 +45,7 @@ SELECT
        AND a.fence > c.counts_from_fence AND a.state = 'failed') AS failures,
     (SELECT count(*) FROM workflows_attempt a
      WHERE a.run_id = c.id AND a.step = c.step AND a.visit = c.visit
-       AND a.fence > c.counts_from_fence AND a.state IN ('lost', 'running')) AS lost
+       AND a.fence > c.counts_from_fence AND a.state IN ('lost', 'superseded', 'running')) AS lost
 FROM claimed c
 
 -- open_attempt --
@@ -115,6 +115,12 @@ closed AS (
 )
 SELECT ready_at FROM moved
 
+-- hold_run --
+-- Lock the run of a claim that still counts, before anything else is locked (lock order).
+SELECT id FROM workflows_run
+WHERE id = %(run)s AND state = 'running' AND lease_owner = %(worker)s AND fence = %(fence)s
+FOR UPDATE
+
 -- supersede --
 -- A late commit was refused: keep, for the timeline, that it was tried.
 UPDATE workflows_attempt
@@ -129,14 +135,18 @@ SET lease_expires_at = least(statement_timestamp() + %(lease)s * interval '1 sec
 FROM workflows_attempt a
 WHERE r.lease_owner = %(worker)s AND r.state = 'running'
   AND a.run_id = r.id AND a.state = 'running' AND a.timeout_at > statement_timestamp()
+  -- What this process has given up is left to its lease.
+  AND a.id <> ALL(%(given_up)s)
 RETURNING r.id
 
 -- due_runs --
 -- The sweep: ready runs and expired leases that nobody was told of lately. SKIP LOCKED lets any
--- number of sweeps run at once; `again` keeps a backlog from being told of each second.
+-- number of sweeps run at once; `again` keeps a backlog from being told of each second. Runs that
+-- this process has no code for are left to the processes that have it.
 WITH waiting AS (
     SELECT id FROM workflows_run
     WHERE state = 'ready' AND ready_at <= statement_timestamp()
+      AND (workflow, version) IN (SELECT * FROM unnest(%(names)s::text[], %(versions)s::int[]))
       AND (hinted_at IS NULL
            OR hinted_at < statement_timestamp() - %(again)s * interval '1 second')
     ORDER BY ready_at LIMIT %(batch)s
@@ -145,6 +155,7 @@ WITH waiting AS (
 expired AS (
     SELECT id FROM workflows_run
     WHERE state = 'running' AND lease_expires_at < statement_timestamp()
+      AND (workflow, version) IN (SELECT * FROM unnest(%(names)s::text[], %(versions)s::int[]))
       AND (hinted_at IS NULL
            OR hinted_at < statement_timestamp() - %(again)s * interval '1 second')
     ORDER BY lease_expires_at LIMIT %(batch)s

@@ -15,7 +15,7 @@ from reconciliation.core.errors import AlreadyDecided, InvalidDecision
 from reconciliation.core.states import DecisionKind, HoldState
 from reconciliation.models import Decision, Hold
 from reconciliation.services.decisions import Answer, record_decision
-from workflows.management.base import ConsoleCommand, Refused, WronglyCalled, an_id, positive
+from workflows.management.base import ConsoleCommand, Refused, WrongUse, an_id, positive
 
 
 class Command(ConsoleCommand):
@@ -62,7 +62,7 @@ class Command(ConsoleCommand):
 def hold_of(holds: QuerySet[Hold], case: UUID) -> Hold | None:
     """The hold that is named, or the open one, else the last, of the operation that is."""
     named = holds.filter(Q(pk=case) | Q(operation=case)).select_related("operation")
-    return named.filter(state=HoldState.OPEN).first() or named.order_by("-pk").first()
+    return named.filter(state=HoldState.OPEN).first() or named.order_by("-opened_at", "-pk").first()
 
 
 def recorded(hold: Hold, user: User, answer: Answer) -> Decision:
@@ -78,7 +78,7 @@ def recorded(hold: Hold, user: User, answer: Answer) -> Decision:
 def asked_code(hold: Hold) -> str:
     """What the person at the terminal types, so that a decision cannot land on another case."""
     if not sys.stdin.isatty():
-        raise WronglyCalled("give the last 6 characters of the ID with --code")
+        raise WrongUse("give the last 6 characters of the ID with --code")
     subject = "operation" if hold.operation_id else "run"
     what = hold.operation.summary if hold.operation else hold.message
     return input(f"{what}\nType the last 6 characters of the {subject} ID: ")

@@ -38,15 +38,14 @@ BENCH_DATABASE = "romulus_bench"
 STEPS = 10
 
 
-def noop(_run: RunView) -> int:
-    return 1
-
-
 def bench_workflow() -> Workflow:
     workflow = Workflow("bench", version=1)
     for number in range(STEPS):
-        step = type(noop)(noop.__code__, globals(), f"step_{number}")
-        step.__annotations__ = {"return": "int"}
+
+        def step(_run: RunView) -> int:
+            return 1
+
+        step.__name__ = f"step_{number}"
         workflow.step()(step)
     return workflow
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from workflows.management.base import ConsoleCommand, Refused, WronglyCalled, positive
+from workflows.management.base import ConsoleCommand, Refused, WrongUse, positive
 from workflows.models import Tenant
 from workflows.services.runs import start
 
@@ -54,12 +54,12 @@ def read_input(text: str) -> Any:
         try:
             text = Path(source).read_text()
         except (OSError, UnicodeDecodeError) as error:
-            raise WronglyCalled(f"{source} cannot be read: {error}") from error
+            raise WrongUse(f"{source} cannot be read: {error}") from error
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise WronglyCalled(f"{source} is no JSON: {error.msg} at {place}") from error
+        raise WrongUse(f"{source} is no JSON: {error.msg} at {place}") from error
 
 
 def tenant_of(slug: str | None) -> Tenant:
@@ -71,12 +71,12 @@ def tenant_of(slug: str | None) -> Tenant:
         return known[slug]
     names = ", ".join(known) or "none: add one in the admin"
     if slug is None:
-        raise WronglyCalled(f"say whose run it is with --tenant; there are: {names}")
+        raise WrongUse(f"say whose run it is with --tenant; there are: {names}")
     raise Refused(f"there is no tenant {slug!r}; there are: {names}")
 
 
 def label(text: str) -> tuple[str, str]:
     name, separator, value = text.partition("=")
     if not (name and separator):
-        raise WronglyCalled(f"--label {text!r}: write NAME=VALUE")
+        raise WrongUse(f"--label {text!r}: write NAME=VALUE")
     return name, value

@@ -1,0 +1,45 @@
+"""Text of others made fit to be kept and shown: bounded, storable, and without credentials."""
+
+from __future__ import annotations
+
+import re
+
+HIDDEN = "[hidden]"
+# What credentials look like inside an error's text: in an address, after a scheme, beside a name.
+CREDENTIALS = (
+    (re.compile(r"(\w+://)[^\s/@]+@"), rf"\1{HIDDEN}@"),
+    (re.compile(r"\b(Bearer|Basic|Token)\s+[\w.~+/=-]+", re.IGNORECASE), rf"\1 {HIDDEN}"),
+    (
+        re.compile(
+            r"\b((?:\w*[-_])?(?:password|passwd|pwd|secret|token|api[-_]?key|authorization))"
+            r"(['\"]?\s*[=:]\s*)['\"]?[^\s'\",;&)}]+",
+            re.IGNORECASE,
+        ),
+        rf"\1\2{HIDDEN}",
+    ),
+)
+
+
+def storable(text: str, limit: int) -> str:
+    """Return `text` as PostgreSQL can keep it, `limit` characters at most."""
+    return text.encode(errors="replace").decode().replace("\x00", "\ufffd")[:limit]
+
+
+def is_storable(text: str, limit: int) -> bool:
+    return text == storable(text, limit)
+
+
+def without_credentials(text: str) -> str:
+    """Hide what looks like a credential (promise P9). What looks like none is not recognised."""
+    for pattern, shown in CREDENTIALS:
+        text = pattern.sub(shown, text)
+    return text
+
+
+def describe(error: BaseException) -> str:
+    """Say in bounded, storable words what was raised."""
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 (an error that cannot say what it is)
+        said = ""
+    return storable(without_credentials(f"{type(error).__name__}: {said}"), 500)
