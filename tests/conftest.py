@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from django.test.testcases import LiveServerThread
 from django.test.utils import setup_databases, teardown_databases
 
 from romulus_site.embedded import EmbeddedPostgres
-from tests.databases import cloned
+from tests.databases import cloned, template
 from tests.destination import RunningDestination, running_destination
 
 
@@ -41,10 +42,13 @@ def django_db_setup(
     database_server: None, django_test_environment: None, django_db_blocker: Any
 ) -> Iterator[None]:
     """Make the migrated test database, also when only tests that clone it are run."""
+    kept = ExitStack()
     with django_db_blocker.unblock():
         made = setup_databases(verbosity=0, interactive=False)
+        kept.enter_context(template(connection))
     yield
     with django_db_blocker.unblock():
+        kept.close()
         teardown_databases(made, verbosity=0)
 
 

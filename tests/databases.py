@@ -30,25 +30,46 @@ def administration(settings: dict[str, object]) -> psycopg.Connection:
     )
 
 
+def create(settings: dict[str, object], name: str, template: str) -> None:
+    with administration(settings) as admin:
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        admin.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
+
+
+def drop(settings: dict[str, object], name: str) -> None:
+    with administration(settings) as admin:
+        statement = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
+        admin.execute(statement.format(sql.Identifier(name)))
+
+
+def template_of(database: object) -> str:
+    return f"{database}_template"
+
+
+@contextmanager
+def template(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """Keep a copy of the migrated database that no test connects to, for others to be made from."""
+    name = template_of(connection.settings_dict["NAME"])
+    connection.close()
+    drop(connection.settings_dict, name)
+    create(connection.settings_dict, name, connection.settings_dict["NAME"])
+    try:
+        yield
+    finally:
+        drop(connection.settings_dict, name)
+
+
 @contextmanager
 def cloned(connection: BaseDatabaseWrapper) -> Iterator[str]:
-    """Clone the database of `connection`, point it there, and drop the clone after."""
-    template = connection.settings_dict["NAME"]
+    """Clone the migrated database, point `connection` there, and drop the clone after."""
+    migrated = connection.settings_dict["NAME"]
     name = f"clone_{uuid.uuid4().hex[:12]}"
     connection.close()
-    with administration(connection.settings_dict) as admin:
-        admin.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
-                sql.Identifier(name), sql.Identifier(template)
-            )
-        )
+    create(connection.settings_dict, name, template_of(migrated))
     connection.settings_dict["NAME"] = name
     try:
         yield url_of(connection.settings_dict)
     finally:
         connection.close()
-        connection.settings_dict["NAME"] = template
-        with administration(connection.settings_dict) as admin:
-            admin.execute(
-                sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
-            )
+        connection.settings_dict["NAME"] = migrated
+        drop(connection.settings_dict, name)

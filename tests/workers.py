@@ -94,9 +94,7 @@ class Crew:
     def start(self, *, failpoint: str = "") -> WorkerProcess:
         """Start a worker that dies at `failpoint`, if one is named; return it when it is ready."""
         name = f"worker-{len(self._workers) + 1}"
-        worker = WorkerProcess(
-            self._database_url, self._folder, name, ROMULUS_FAILPOINTS=failpoint
-        )
+        worker = WorkerProcess(self._database_url, self._folder, name, ROMULUS_FAILPOINTS=failpoint)
         self._workers.append(worker)
         return worker.wait_until_ready()
 

@@ -73,7 +73,7 @@ OPERATION_TRANSITIONS: dict[OperationState, frozenset[OperationState]] = {
     S.UNKNOWN: frozenset({S.SENDING, S.APPLIED, S.REJECTED, S.INTENDED, S.HELD}),
     S.HELD: frozenset({S.SENDING, S.UNKNOWN, S.INTENDED, S.APPLIED, S.ABANDONED, S.REJECTED}),
     S.APPLIED: frozenset({S.VERIFIED, S.POSTCONDITION_FAILED, S.HELD}),
-    S.POSTCONDITION_FAILED: frozenset({S.VERIFIED, S.ABANDONED}),
+    S.POSTCONDITION_FAILED: frozenset({S.VERIFIED, S.ABANDONED, S.HELD}),
     S.VERIFIED: frozenset(),
     S.REJECTED: frozenset(),
     S.ABANDONED: frozenset(),

@@ -17,4 +17,5 @@ class AuditEntry(models.Model):
     hash = models.CharField(max_length=64)
 
     class Meta:
+        verbose_name_plural = "audit entries"
         indexes = [models.Index(name="audit_object", fields=["object", "seq"])]

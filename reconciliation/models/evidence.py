@@ -31,6 +31,7 @@ class Evidence(models.Model):
     detail_redacted = models.CharField(max_length=1000, blank=True)
 
     class Meta:
+        verbose_name_plural = "evidence"
         constraints = [
             models.CheckConstraint(
                 name="evidence_kind_known",

@@ -121,7 +121,8 @@ def ensure_undecided(hold: Hold, answer: Answer) -> None:
     if hold.state == HoldState.CLOSED:
         raise AlreadyDecided("Proof arrived meanwhile, and the hold was closed by it.", last)
     if hold.state != HoldState.OPEN or hold.version != answer.version:
-        who = f"{last.by_name} decided first: {last.kind}" if last else "it has changed"
+        kind = last.kind.replace("_", " ") if last else ""
+        who = f"{last.by_name} decided first: {kind}" if last else "it has changed"
         raise AlreadyDecided(f"Nothing was recorded of yours: {who}.", last)
 
 

@@ -87,13 +87,14 @@ def specificity(queue: ReviewQueue) -> tuple[bool, bool, bool]:
     return (bool(queue.action), queue.provider_id is not None, queue.tenant_id is not None)
 
 
-def close_by_proof(operation: Operation) -> None:
-    """Close the open hold of an operation whose outcome was proven meanwhile."""
+def close_by_proof(operation: Operation) -> bool:
+    """Close the open hold of an operation whose outcome was proven; False when it has none."""
     closed = Hold.objects.filter(operation=operation, state=HoldState.OPEN).update(
         state=HoldState.CLOSED, closed_at=Now()
     )
     if closed:
         add_entry("system", "hold closed by proof", f"operation:{operation.pk}", {})
+    return bool(closed)
 
 
 def ensure_moved(moved: bool) -> None:

@@ -11,6 +11,7 @@ from reconciliation.core.contracts import Contract
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.models import Operation, Provider
 from reconciliation.sealing import digest, has_digest, unseal
+from workflows.core.words import without_credentials
 
 
 def connection_to(provider: Provider) -> Connection:
@@ -49,7 +50,7 @@ def plain_scope(provider: Provider) -> dict[str, str]:
     return {
         "account": provider.account,
         "region": provider.region,
-        "endpoint": provider.base_url,
+        "endpoint": without_credentials(provider.base_url),
     }
 
 

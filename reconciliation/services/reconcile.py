@@ -39,6 +39,7 @@ Answered = TypeVar("Answered")
 # How long a process that took a due reconciliation has for it before another one may take it.
 TAKEN = timedelta(seconds=60)
 DUE_BATCH = 100
+MOST_RECORDS = 10  # kept of one look-up: two that differ are a conflict already
 # What waits for a person to change something is looked at now and then all the same: a switch that
 # was thrown at the very moment of parking must not leave it lying.
 LOOK_AGAIN = timedelta(seconds=60)
@@ -121,11 +122,13 @@ def follow(operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
 
 
 def follow_held(run: Run, operation: Operation, move: Move) -> None:
-    """A held operation stays with its person, unless the effect is proven now."""
-    if isinstance(move, Advance | Wait) and proven(operation):
+    """A held operation stays with its person, unless the effect is proven now.
+
+    A run that is held for another reason, such as workers that it ended, stays held.
+    """
+    if isinstance(move, Advance | Wait) and proven(operation) and close_by_proof(operation):
         if operation.state == OperationState.HELD:
             Operation.objects.move(operation, OperationState.APPLIED, due_at=None)
-        close_by_proof(operation)
         wake(run)
     else:
         Operation.objects.filter(pk=operation.pk).update(due_at=None)
@@ -210,7 +213,7 @@ def add_found(operation: Operation, records: list[Found], asked_at: datetime) ->
         for record in records
         if (comparison := compare(intended, record, marker_required=True)).fit is not Fit.NOT_OURS
     ]
-    for record, comparison in ours:
+    for record, comparison in ours[:MOST_RECORDS]:
         add_record_evidence(
             operation, EvidenceKind.LOOKUP, record, comparison, "look-up", observed_at=asked_at
         )

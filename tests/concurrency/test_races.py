@@ -228,12 +228,6 @@ def test_a_lease_is_renewed_by_the_thread_until_it_is_stopped(settings: Settings
     assert not keeper.may_claim()
 
 
-AMBIGUOUS = pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT: what the database has committed and the process was not told of is renewed by "
-    "that process on and on: an attempt that nobody works on, until its step's timeout",
-)
-
 ambiguous = Workflow("tests.ambiguous")
 
 
@@ -260,7 +254,6 @@ def settle_and_lose_the_answer(_claim: Claim, _view: RunView) -> kinds.Result:
     return kinds.Done(1, also=answer_is_lost)
 
 
-@AMBIGUOUS
 def test_a_commit_whose_answer_was_lost_leaves_no_attempt_that_nobody_works_on() -> None:
     """A17: the commit was made, and the worker does not know it; the run goes on soon."""
     kinds.register_kind("tests.loses", settle_and_lose_the_answer)
@@ -277,7 +270,6 @@ def test_a_commit_whose_answer_was_lost_leaves_no_attempt_that_nobody_works_on()
     assert claim_run(run.pk, worker())
 
 
-@AMBIGUOUS
 def test_a_claim_whose_answer_was_lost_is_left_to_its_lease() -> None:
     registry.add(ambiguous)
     keeper = Keeper()
@@ -429,12 +421,6 @@ def test_of_two_reconciliations_of_one_due_operation_one_asks(
     assert len(destination.client.journal()) - before == 1
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT: a worker changes the operation first and its run after; everybody else takes "
-    "the run first. The database ends one of the two: a run that says running for minutes, or a "
-    "reconciliation that is lost",
-)
 def test_a_worker_that_parks_and_a_reconciliation_of_the_same_run_do_not_lock_each_other_out(
     destination: RunningDestination,
 ) -> None:

@@ -145,12 +145,6 @@ def test_the_database_itself_keeps_a_run_that_has_a_history() -> None:
         delete("workflows_run")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=pytest.fail.Exception,
-    reason="DEFECT: no trigger keeps them; made anew "
-    "with another text, a version is not what was reviewed",
-)
 def test_a_contract_version_is_not_deleted_even_before_anything_was_sent_under_it() -> None:
     execute(
         "INSERT INTO reconciliation_contractversion (id, slug, version, document, created_at) "
@@ -244,11 +238,6 @@ def test_a_settled_operation_does_not_move() -> None:
             update("reconciliation_operation", f"state = '{state}', settled_at = NULL")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=pytest.fail.Exception,
-    reason="DEFECT: what was received, and when it was settled, can be rewritten afterwards",
-)
 @pytest.mark.parametrize(
     "assignment",
     ["resource = 're_other'", "receipt = NULL", "settled_at = '2001-01-01'", "due_at = now()"],

@@ -5,9 +5,12 @@ Promises P1 and P2, and that no run is ever left without a reason (P12).
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -35,6 +38,8 @@ from workflows.services.run_view import RunView
 from workflows.services.runs import start
 
 pytestmark = pytest.mark.django_db
+
+ROOT = Path(__file__).resolve().parents[2]
 
 # What the step `act` does in a test, by name: a run's input names it.
 acts: dict[str, Callable[[RunView], Any]] = {}
@@ -389,6 +394,11 @@ def test_what_a_step_raises_is_kept_in_bounded_length() -> None:
     assert len(run.failure["message"]) == 500
 
 
+def test_a_megabyte_of_words_does_not_stop_a_worker() -> None:
+    code = "from workflows.core.words import describe; describe(ValueError('x' * 1_000_000))"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=10, check=True)
+
+
 def test_an_input_that_no_longer_fits_fails_the_step_and_says_where() -> None:
     run = start("refund", {"order": "ORD-1", "amount": "1"}, tenant=tenant())
     Run.objects.filter(pk=run.pk).update(input={"order": "ORD-1"})
@@ -409,11 +419,6 @@ class Unprintable(Exception):
         raise RuntimeError("no words")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=(SystemExit, UnicodeEncodeError, RuntimeError),
-    reason="DEFECT: it escapes the executor; the run says running until its step's timeout",
-)
 @pytest.mark.parametrize(
     "error", [SystemExit(1), ValueError("half of \udc80 a pair"), Unprintable()], ids=repr
 )
@@ -475,9 +480,6 @@ def test_losses_at_one_step_do_not_count_at_the_next() -> None:
     assert (claim.step.name, claim.lost, claim.number) == ("after", 0, 1)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="DEFECT: a late commit takes its loss off the count: an endless loop"
-)
 def test_a_step_that_always_outlasts_its_lease_is_held_too() -> None:
     run = ready_run()
     earlier: Claim | None = None
@@ -577,11 +579,6 @@ def give_raising(run: RunView) -> Raising:
     return {"number": 1}  # type: ignore[return-value]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=(KeyError, ValueError),
-    reason="DEFECT: it escapes the executor, after the step has done its work",
-)
 @pytest.mark.parametrize("workflow", [unstorable, ONCE], ids=["check", "number"])
 def test_an_output_that_nobody_can_even_describe_is_held_too(workflow: Workflow) -> None:
     registry.add(unstorable)

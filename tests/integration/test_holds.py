@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Group
@@ -12,13 +13,17 @@ from guardian.shortcuts import assign_perm
 
 from reconciliation import access
 from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
+from reconciliation.core.states import DecisionKind
 from reconciliation.models import AuditEntry, Hold, Operation, Provider, ReviewQueue
+from reconciliation.services.decisions import Answer, record_decision
 from reconciliation.services.holds import DUE_WITHOUT_QUEUE, open_hold, queue_for
 from reconciliation.services.providers import missing_of
 from reconciliation.services.reconcile import ask_again
 from tests.destination import RunningDestination
 from tests.factories import (
+    NOTE,
     advanced,
+    code_of,
     held_operation,
     open_hold_of,
     owner_of,
@@ -75,14 +80,13 @@ def make(name: str) -> ReviewQueue:
 @pytest.mark.parametrize(
     ("there_are", "takes"),
     [
-        (["any"], "any"),
         (["any", "tenant"], "tenant"),
         (["any", "tenant", "provider"], "provider"),
         (["tenant", "provider", "provider+tenant"], "provider+tenant"),
         (["provider+tenant", "action"], "action"),
         (["action", "action+provider", "provider+tenant"], "action+provider"),
         (["all", "action+provider", "any"], "all"),
-        (["other tenant", "other action", "any"], "any"),
+        (["other tenant", "other action", "tenant"], "tenant"),
         (["other tenant, same action", "tenant"], "tenant"),
     ],
 )
@@ -102,11 +106,6 @@ def test_where_no_queue_takes_it_the_provider_s_own_does(
     assert queue_for(operation.run.tenant_id, operation) == operation.provider.default_queue
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT: a queue that takes anything, also one without an owner, goes before the "
-    "provider's own, whose owner made the provider ready",
-)
 def test_a_provider_s_own_queue_goes_before_one_that_takes_anything(operation: Operation) -> None:
     assert not make("any").owners.exists()
     assert queue_for(operation.run.tenant_id, operation) == operation.provider.default_queue
@@ -193,12 +192,6 @@ def test_proof_that_arrives_while_a_write_is_held_closes_its_hold(
         "postcondition",
         pytest.param(
             "postcondition, apply_then_drop",
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="DEFECT: found by a look-up, the operation is still unknown, which may "
-                "not become postcondition_failed: no hold is opened, and the run is looked at "
-                "every minute for ever, or its workers are called lost",
-            ),
         ),
     ],
 )
@@ -211,6 +204,26 @@ def test_a_result_that_is_not_as_meant_is_held_however_it_was_learnt(
     operation = Operation.objects.get()
     assert (run.state, operation.state) == ("held", "postcondition_failed")
     assert open_hold_of(operation).reason == "postcondition_failed"
+
+
+def test_records_that_disagree_after_a_result_was_accepted_are_held_again(
+    destination: RunningDestination,
+) -> None:
+    """The provider was asked before the decision, and answers after it."""
+    ready_provider("machines", destination.url)
+    destination.client.arm("postcondition")
+    run = advanced(started_run("replacement_worker"))
+    operation = Operation.objects.get()
+    hold = open_hold_of(operation)
+    answer = Answer(
+        DecisionKind.APPLIED, NOTE, hold.version, uuid4(), code_of(operation.pk), resource="m_1"
+    )
+    record_decision(hold.pk, person(), answer)
+    destination.client.arm("lookup_wrong_scope", method="GET")
+    ask_again(operation.pk)
+    assert operation.evidence.filter(kind="conflict").exists()
+    assert advanced(run).state == "held"
+    assert open_hold_of(operation).reason == "conflict"
 
 
 # --- who sees and decides it ------------------------------------------------------------------
@@ -286,9 +299,6 @@ def test_the_hold_of_another_tenant_is_not_seen(hold: Hold) -> None:
     assert not access.open_holds(person()).exists()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="DEFECT: an owner who may not decide makes a provider ready all the same"
-)
 def test_an_owner_who_may_not_decide_is_no_owner() -> None:
     provider = ready_provider("desk")
     assert provider.default_queue is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
@@ -50,10 +51,15 @@ def known() -> None:
     broken.clear()
 
 
+# The threads that work on what was claimed, for as long as the tests run.
+threads = ExitStack()
+
+
 def claimed(keeper: Keeper) -> Claim:
     run = start("tests.leased", {}, tenant=tenant())
     claim = claim_run(run.pk, keeper.worker)
     assert claim is not None
+    threads.enter_context(keeper.at_work(claim.attempt))
     return claim
 
 
@@ -158,12 +164,6 @@ def test_a_run_that_nobody_holds_has_no_lease_to_renew(state: str) -> None:
 
 # --- for nothing ------------------------------------------------------------------------------
 
-ABANDONED = pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT: the lease of an attempt that its process has given up is renewed on and on, "
-    "until the step's timeout; the run says running and nobody works on it",
-)
-
 
 def outage(keeper: Keeper) -> Claim:
     """The database was away while the step worked; its process lives on."""
@@ -188,7 +188,6 @@ def lost_unnoticed(keeper: Keeper) -> Claim:
     return claim
 
 
-@ABANDONED
 @pytest.mark.parametrize("given_up", [outage, lost_unnoticed])
 def test_an_attempt_that_its_process_has_given_up_is_left_to_its_lease(
     given_up: Callable[[Keeper], Claim],

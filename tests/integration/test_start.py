@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import transaction
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from tests.factories import advanced, tenant
@@ -119,7 +119,6 @@ def test_an_input_that_cannot_be_kept_exactly_is_refused_with_its_path(
     assert not Run.objects.exists()
 
 
-@pytest.mark.xfail(strict=True, reason="DEFECT: stored as null")
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_a_number_that_json_does_not_have_is_refused(number: float) -> None:
     with pytest.raises(InvalidInput):
@@ -149,17 +148,11 @@ def test_an_unknown_workflow_is_refused_and_what_is_known_is_named(
     assert not Run.objects.exists()
 
 
-@pytest.mark.xfail(strict=True, reason="DEFECT: version 0 is taken for 'the latest'")
 def test_a_version_that_cannot_exist_is_unknown() -> None:
     with pytest.raises(UnknownWorkflow):
         refund(version=0)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=(DatabaseError, TypeError, pytest.fail.Exception),
-    reason="DEFECT: start key and labels are not checked: the database's error, or no limit at all",
-)
 @pytest.mark.parametrize(
     "options",
     [
@@ -239,9 +232,6 @@ def test_without_a_start_key_each_start_is_a_run() -> None:
     assert refund().pk != refund().pk
 
 
-@pytest.mark.xfail(
-    strict=True, raises=StartConflict, reason="DEFECT: compared before the database has kept it"
-)
 def test_a_large_number_is_the_same_input_when_it_is_given_again() -> None:
     first = start("tests.anything", {"a": 1e23}, tenant=tenant(), start_key="k")
     assert start("tests.anything", {"a": 1e23}, tenant=tenant(), start_key="k").pk == first.pk

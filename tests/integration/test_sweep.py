@@ -113,9 +113,6 @@ def test_ready_runs_do_not_keep_expired_leases_waiting() -> None:
     assert set(told) == {ready.pk, expired.pk}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="DEFECT: runs that nobody has code for fill every batch, again and again"
-)
 def test_runs_that_this_process_has_no_code_for_do_not_fill_its_batch() -> None:
     """A11, P10: a thousand of them, left over after a deploy, must not hide the others."""
     unknown, known = started_run(), started_run()
@@ -230,11 +227,6 @@ def test_a_sweep_survives_a_database_that_is_away(settings: Settings, duties: No
     assert swept(settings, DatabaseError("away")) > 1
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT: any other error ends the sweep of this process for good, without a word. "
-    "InterfaceError is no DatabaseError",
-)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize(
     "error", [InterfaceError("connection already closed"), RuntimeError("a duty that breaks")]
@@ -245,9 +237,6 @@ def test_a_sweep_survives_whatever_goes_wrong_in_a_duty(
     assert swept(settings, error) > 1
 
 
-@pytest.mark.xfail(
-    strict=True, raises=RuntimeError, reason="DEFECT: the duties after one that breaks are not done"
-)
 def test_one_duty_that_breaks_does_not_keep_the_others_from_being_done(duties: None) -> None:
     done: list[int] = []
 

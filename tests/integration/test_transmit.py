@@ -23,7 +23,7 @@ from django.db.models.functions import Now
 from pytest_django import Settings
 
 from reconciliation.adapters.base import Prepared
-from reconciliation.core.errors import DispatchTurnedOff, InvalidProvider
+from reconciliation.core.errors import DispatchTurnedOff, InvalidProvider, NotAllowed
 from reconciliation.core.states import DecisionKind, Purpose
 from reconciliation.models import (
     AuditEntry,
@@ -526,11 +526,6 @@ def test_what_was_never_sent_is_not_sent_elsewhere_either(
     assert (run.state, posts(destination)) == ("held", [])
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT, TWO EFFECTS: the credential is not part of the scope: the same key goes "
-    "through another account",
-)
 def test_nothing_is_replayed_with_another_credential(destination: RunningDestination) -> None:
     """Architecture section 8: the scope is account, region, endpoint and credential."""
     provider = ready_provider(
@@ -548,10 +543,6 @@ def test_nothing_is_replayed_with_another_credential(destination: RunningDestina
     assert [effect.account for effect in destination.client.effects()] == ["acct_a"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT, TWO EFFECTS: finding nothing in another account counts as finding nothing",
-)
 def test_finding_nothing_in_another_account_proves_nothing(
     destination: RunningDestination,
 ) -> None:
@@ -568,15 +559,12 @@ def test_finding_nothing_in_another_account_proves_nothing(
     Provider.objects.filter(pk=provider.pk).update(account="acct_demo")
     offered_again = open_hold_of(the_operation())
     assert offered_again.reason == "not_ready"
-    decide(the_operation(), DecisionKind.SEND_AGAIN)  # "set it up, then send": as the page says
-    settled(run)
+    with pytest.raises(NotAllowed, match="has not been asked"):
+        decide(the_operation(), DecisionKind.SEND_AGAIN)
+    assert not Evidence.objects.filter(kind="absence").exists()
     assert effects(destination) == 1
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT, TWO EFFECTS: a person's question asks another account, and finds nothing there",
-)
 def test_a_person_who_asks_is_not_answered_by_another_account(
     destination: RunningDestination,
 ) -> None:
@@ -600,11 +588,6 @@ def test_a_person_who_asks_is_not_answered_by_another_account(
 # --- the wrong time ---------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT, TWO EFFECTS: the time in which it may be sent counts from the thaw, and not "
-    "from when it was written down",
-)
 def test_a_worker_that_was_frozen_before_its_send_sends_nothing_when_it_thaws(
     destination: RunningDestination,
 ) -> None:
@@ -620,11 +603,6 @@ def test_a_worker_that_was_frozen_before_its_send_sends_nothing_when_it_thaws(
     assert effects(destination) == 1
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT: a look-up is dated when it is recorded, not when it was asked: nothing found "
-    "before the bound is taken for proof after it",
-)
 def test_a_look_up_speaks_for_the_moment_at_which_it_was_asked(
     destination: RunningDestination,
 ) -> None:
@@ -686,6 +664,29 @@ def test_a_late_answer_settles_what_is_held_by_itself(destination: RunningDestin
     assert len(posts(destination)) == 1
 
 
+def test_proof_that_comes_while_the_run_is_held_for_its_lost_workers_leaves_no_hold_behind(
+    destination: RunningDestination,
+) -> None:
+    """A run is held exactly as long as a hold of it is open: for whatever reason it is held."""
+    ready_provider("desk", destination.url)
+    stale = about_to_send(started_run("ticket_triage"))
+    outcome = stale.transmit()
+    for _ in range(2):  # two more workers, of which the first has given up the lost send
+        expire_lease(stale.operation.run)
+        claim = claim_run(stale.operation.run_id, Keeper().worker)
+        assert claim is not None
+        transmitting.give_up_lost_sends(the_operation(), claim)
+    expire_lease(stale.operation.run)
+    run = advanced(Run.objects.get())
+    assert (run.state, run.failure["reason"]) == ("held", "workers_lost")
+
+    stale.record(outcome)
+    Operation.objects.filter(due_at__isnull=False).update(due_at=Now())
+    reconcile(the_operation().pk)
+    run.refresh_from_db()
+    assert run.holds.filter(state="open").exists() is (run.state == "held")
+
+
 def test_a_late_refusal_says_nothing_that_could_advance_or_end_a_run(
     destination: RunningDestination,
 ) -> None:
@@ -701,12 +702,6 @@ def test_a_late_refusal_says_nothing_that_could_advance_or_end_a_run(
     assert (Run.objects.get().state, the_operation().state) == ("waiting", "unknown")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=RuntimeError,
-    reason="DEFECT: an answer that comes while its run is taken over leaves the later worker with "
-    "a state that is no more; it breaks when it commits, and the run says running for minutes",
-)
 def test_an_answer_that_comes_during_the_take_over_is_used(
     destination: RunningDestination,
 ) -> None:
@@ -728,11 +723,6 @@ def test_an_answer_that_comes_during_the_take_over_is_used(
 # --- answers that nobody expects --------------------------------------------------------------
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT, TWO EFFECTS: an acknowledgement without a record leaves no evidence, and what "
-    "has no evidence and is not unknown is sent again, also without any key",
-)
 def test_an_acknowledgement_is_never_followed_by_a_second_send(
     destination: RunningDestination,
 ) -> None:
@@ -748,10 +738,6 @@ def test_an_acknowledgement_is_never_followed_by_a_second_send(
     assert effects(destination) == 1
 
 
-LOST = "DEFECT: the answer cannot be recorded and is lost; the operation goes on saying sending"
-
-
-@pytest.mark.xfail(strict=True, reason=LOST)
 @pytest.mark.parametrize("after", ["1e400", "99999999999999", "nan"])
 def test_a_retry_after_beyond_reason_does_not_lose_the_refusal(
     scripted: Scripted, after: str
@@ -774,7 +760,6 @@ def test_a_retry_after_of_another_form_is_left_to_the_contract_s_own_pacing(
     assert (run.state, open_hold_of(the_operation()).reason) == ("held", "refused_too_often")
 
 
-@pytest.mark.xfail(strict=True, reason=LOST)
 @pytest.mark.parametrize("resource", ["r" * 400, "re_\u0000", "re_\ud800"])
 def test_an_id_that_cannot_be_kept_as_it_is_does_not_lose_the_answer(
     scripted: Scripted, resource: str
@@ -788,7 +773,6 @@ def test_an_id_that_cannot_be_kept_as_it_is_does_not_lose_the_answer(
     assert operation.transmissions.get().state != "sending"
 
 
-@pytest.mark.xfail(strict=True, reason=LOST)
 def test_a_state_that_cannot_be_kept_as_it_is_does_not_break_the_check(scripted: Scripted) -> None:
     scripted.answers = lambda request: (
         b'{"id": "re_1"}' if request.command == "POST" else b'{"status": "a\\u0000b"}'
@@ -799,7 +783,6 @@ def test_a_state_that_cannot_be_kept_as_it_is_does_not_break_the_check(scripted:
     assert (run.state, the_operation().state) == ("held", "postcondition_failed")
 
 
-@pytest.mark.xfail(strict=True, reason="DEFECT: as many rows as a provider cares to send")
 def test_a_look_up_that_shows_ours_a_thousand_times_is_kept_in_bounds(scripted: Scripted) -> None:
     ready_provider("machines", scripted.url)
     about_to_send(started_run("replacement_worker"))
@@ -869,12 +852,6 @@ def lose_the_adapter() -> None:
     Provider.objects.update(adapter="gone")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=(InvalidProvider, ValueError),
-    reason="DEFECT: the task breaks, is due again in a minute, and so on for ever: the run waits, "
-    "nobody is asked, and the page says that its outcome is being found out",
-)
 @pytest.mark.parametrize("broken", [rename_the_action, break_the_expression, lose_the_adapter])
 def test_a_question_that_cannot_be_asked_ends_with_a_person(
     destination: RunningDestination, broken: Callable[[], None]
@@ -893,10 +870,6 @@ def test_a_question_that_cannot_be_asked_ends_with_a_person(
     assert Hold.objects.filter(state="open").exists()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT: others' records and not ours on the first page is taken for 'there is none'",
-)
 def test_a_filter_that_was_ignored_shows_nothing_about_ours(scripted: Scripted) -> None:
     """Architecture section 8: never because a filter was sent."""
     ready_provider("machines", scripted.url)
@@ -911,11 +884,6 @@ def test_a_filter_that_was_ignored_shows_nothing_about_ours(scripted: Scripted) 
 # --- keys that are gone -----------------------------------------------------------------------
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT: it is written down as sent before it is unsealed, so what never left becomes "
-    "unknown, and at a provider without keys a person must say whether it happened",
-)
 def test_what_cannot_be_unsealed_is_not_written_down_as_sent(
     destination: RunningDestination, settings: Settings
 ) -> None:
@@ -950,11 +918,6 @@ def test_a_key_that_is_gone_opens_nothing() -> None:
 # --- people and proof -------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT: what a person typed and the provider's ID differ, and the provider is said to "
-    "have made two: nothing is repeated to it any more, for anybody",
-)
 def test_the_words_of_a_person_do_not_contradict_a_provider(
     destination: RunningDestination,
 ) -> None:
@@ -1008,11 +971,6 @@ def intended(**changes: Any) -> Run:
     return advanced(start("tests.intending", {}, tenant=tenant()))
 
 
-NOT_IN_WORDS = pytest.mark.xfail(
-    strict=True, reason="DEFECT: a crash for a person to look at, instead of a refusal in words"
-)
-
-
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -1023,7 +981,7 @@ NOT_IN_WORDS = pytest.mark.xfail(
         ({"parameters": {"ticket": "1", "body": 2**60}}, r"at $.body: 1152921504606846976"),
         ({"parameters": {"ticket": "1", "body": float("nan")}}, r"at $.body: nan"),
         *(
-            pytest.param(changes, says, marks=NOT_IN_WORDS)
+            pytest.param(changes, says)
             for changes, says in [
                 ({"parameters": {"ticket": "1", "amount": Decimal("1.5")}}, "$.amount"),
                 ({"parameters": {"ticket": "1", "body": {1, 2}}}, "$.body"),
@@ -1050,16 +1008,12 @@ def test_an_intent_that_cannot_become_a_request_fails_the_step_in_words(
     assert posts(destination) == []
 
 
-@NOT_IN_WORDS
 def test_a_provider_that_is_not_set_up_is_named() -> None:
     run = intended()
     assert run.failure["reason"] in ("intent_refused", "not_ready")
     assert "provider 'desk', which is not set up here" in run.failure["message"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="DEFECT: a parameter leads the write to another address of the provider"
-)
 @pytest.mark.parametrize("ticket", ["..", "."])
 def test_a_parameter_stays_inside_its_part_of_the_path(scripted: Scripted, ticket: str) -> None:
     ready_provider("desk", scripted.url)
@@ -1082,21 +1036,15 @@ def test_a_parameter_is_quoted_into_the_path(scripted: Scripted, ticket: str, pa
     assert scripted.requests == [("POST", path)]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="DEFECT: what stands where the marker goes is dropped without a word"
-)
 def test_no_parameter_is_dropped_for_the_marker() -> None:
     provider = ready_provider("payments")
     assert provider.contract_version is not None
     adapter = adapter_of(provider, provider.contract_version.contract)
     parameters = {"order": "A1", "metadata": "a note that the author meant to send"}
-    prepared = adapter.prepare("refunds.create", parameters, uuid4(), "k")
-    assert b"a note that the author meant to send" in prepared.body
+    with pytest.raises(InvalidProvider, match="'metadata' stands where the provider's marker"):
+        adapter.prepare("refunds.create", parameters, uuid4(), "k")
 
 
-@pytest.mark.xfail(
-    strict=True, reason="DEFECT: only a step's own errors are held, as its author says"
-)
 def test_a_refusal_is_held_where_the_author_says_so(destination: RunningDestination) -> None:
     holding = Workflow("tests.holding_write")
 
@@ -1191,9 +1139,6 @@ def test_a_field_that_differs_is_told_without_its_value(
     assert difference == {"field": "amount", "intended": "[not shown]", "found": "[not shown]"}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="DEFECT: an address may hold a password, which is copied into the ledger"
-)
 def test_a_password_in_an_address_is_not_copied_into_the_ledger(scripted: Scripted) -> None:
     address = scripted.url.replace("http://", f"http://app:{CREDENTIAL}@")
     ready_provider("desk", address)
@@ -1209,10 +1154,6 @@ def connect(run: RunView) -> None:
     raise ConnectionError(f"could not connect to postgres://app:{CREDENTIAL}@db.internal/orders")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT: what a step raises is kept as it is: in the run, its attempt, and the ledger",
-)
 def test_a_password_in_an_error_of_a_step_is_not_kept() -> None:
     """A27: a database error with the connection string in it."""
     registry.add(leaking)

@@ -85,7 +85,6 @@ def test_versions_start_at_one(version: int) -> None:
         Workflow("refund", version=version)
 
 
-@pytest.mark.xfail(strict=True, reason="DEFECT: longer than its column, found at the first start")
 def test_a_workflow_name_that_its_column_cannot_hold_is_refused() -> None:
     with pytest.raises(InvalidDefinition):
         Workflow("a" * 201)
@@ -140,9 +139,6 @@ def test_an_annotation_that_nobody_knows_is_refused_with_its_place() -> None:
         Workflow("refund").step()(load)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AttributeError, reason="DEFECT: only NameError is taken for unknown"
-)
 def test_an_annotation_that_its_module_does_not_have_is_refused_with_its_place() -> None:
     def load(run: Any) -> decimal.Decimall:  # type: ignore[name-defined]
         pass
@@ -151,9 +147,6 @@ def test_an_annotation_that_its_module_does_not_have_is_refused_with_its_place()
         Workflow("refund").step()(load)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=SyntaxError, reason="DEFECT: only NameError is taken for unknown"
-)
 def test_an_annotation_that_is_no_expression_is_refused_with_its_place() -> None:
     def load(run: Any) -> Any:
         pass
@@ -167,9 +160,6 @@ class Unstorable:
     """A class that no schema can be made for."""
 
 
-@pytest.mark.xfail(
-    strict=True, reason="DEFECT: found only after the step has done its work, and not as its result"
-)
 def test_an_annotation_that_cannot_be_stored_is_refused_where_it_is_written() -> None:
     def load(run: Any) -> Unstorable:
         return Unstorable()
@@ -178,7 +168,6 @@ def test_an_annotation_that_cannot_be_stored_is_refused_where_it_is_written() ->
         Workflow("refund").step()(load)
 
 
-@pytest.mark.xfail(strict=True, reason="DEFECT: a misspelt choice is silently taken for 'fail'")
 @pytest.mark.parametrize("choice", ["on_failure", "on_abandon"])
 def test_a_misspelt_choice_is_refused(choice: str) -> None:
     def create(run: Any) -> Intent:
@@ -188,9 +177,6 @@ def test_a_misspelt_choice_is_refused(choice: str) -> None:
         Workflow("refund").write(provider="payments", **{choice: "hodl"})(create)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="DEFECT: not checked; with the last one no worker can ever claim a run"
-)
 @pytest.mark.parametrize("timeout", [timedelta(0), timedelta(seconds=-1), timedelta.max])
 def test_a_time_that_no_step_can_have_is_refused(timeout: timedelta) -> None:
     with pytest.raises(InvalidDefinition):

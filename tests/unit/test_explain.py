@@ -184,11 +184,9 @@ def test_a_rest_that_nobody_can_end_says_that_a_worker_is_missing() -> None:
     assert explanation.cause is Cause.NO_WORKER
 
 
-@pytest.mark.xfail(strict=True, reason="DEFECT: a run whose lease expired is called ready")
 def test_an_expired_lease_is_not_called_ready() -> None:
     assert "It is ready" not in leased(-1, workers_with_version=0).sentence
 
 
-@pytest.mark.xfail(strict=True, reason="DEFECT: 1 runs are ahead of it")
 def test_one_run_ahead_is_one_run() -> None:
     assert "1 run is ahead of it" in why(RunState.READY, ahead=1).sentence

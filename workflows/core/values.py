@@ -137,7 +137,7 @@ def ensure_text(text: str, what: str, path: str) -> None:
 
 
 def printed(key: str) -> str:
-    return key.encode(errors="backslashreplace").decode()
+    return key if key.isprintable() else repr(key)
 
 
 def ensure_size(value: Json, limit: int, what: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 HIDDEN = "[hidden]"
+LOOKED_AT, SAID = 2000, 500  # characters of an error's text
 # What credentials look like inside an error's text: in an address, after a scheme, beside a name.
 CREDENTIALS = (
     (re.compile(r"(\w+://)[^\s/@]+@"), rf"\1{HIDDEN}@"),
@@ -42,4 +43,6 @@ def describe(error: BaseException) -> str:
         said = str(error)
     except Exception:  # noqa: BLE001 (an error that cannot say what it is)
         said = ""
-    return storable(without_credentials(f"{type(error).__name__}: {said}"), 500)
+    # Cut first, so that looking for credentials takes a bounded time.
+    text = storable(f"{type(error).__name__}: {said}", LOOKED_AT)
+    return without_credentials(text)[:SAID]

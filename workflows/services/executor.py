@@ -43,19 +43,18 @@ def advance(run: UUID, keeper: Keeper) -> None:
 
 def take_step(claim: Claim, keeper: Keeper) -> Claim | None:
     """Execute one step and commit what came of it; return the claim on the next step, if any."""
-    with structlog.contextvars.bound_contextvars(
-        run=str(claim.run), attempt=str(claim.attempt), step=claim.step.name
+    with (
+        keeper.at_work(claim.attempt),
+        structlog.contextvars.bound_contextvars(
+            run=str(claim.run), attempt=str(claim.attempt), step=claim.step.name
+        ),
     ):
         try:
             result = too_many_losses(claim) or execute(claim)
             return settle(claim, result, go_on=keeper.may_claim())
         except LostOwnership:
-            keeper.give_up(claim.attempt)
             record_superseded(claim)
             return None
-        except BaseException:
-            keeper.give_up(claim.attempt)
-            raise
 
 
 def too_many_losses(claim: Claim) -> Result | None:

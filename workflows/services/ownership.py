@@ -11,7 +11,8 @@ import os
 import socket
 import threading
 import time
-from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import UUID
 
 import structlog
@@ -26,9 +27,6 @@ log = structlog.get_logger(__name__)
 
 # A lease survives two missed renewals; the third is its end.
 RENEWALS_PER_LEASE = 3
-# Attempts that were given up are left out of renewals while their leases run out; a process gives
-# up few at a time, and the oldest have long been taken over.
-MOST_GIVEN_UP = 1000
 
 
 class Keeper:
@@ -42,7 +40,8 @@ class Keeper:
             workflows=[list(pair) for pair in registry.pairs()],
         ).pk
         self._proven_until = time.monotonic() + self.lease
-        self._given_up: deque[UUID] = deque(maxlen=MOST_GIVEN_UP)
+        self._at_work: set[UUID] = set()
+        self._lock = threading.Lock()
         self._closing = threading.Event()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="leases", daemon=True)
@@ -54,9 +53,19 @@ class Keeper:
         """Whether this process may take up new work: it can prove its leases and is not ending."""
         return not self._closing.is_set() and time.monotonic() < self._proven_until
 
-    def give_up(self, attempt: UUID) -> None:
-        """Renew the lease of `attempt` no more: nobody here works on it, so others may."""
-        self._given_up.append(attempt)
+    @contextmanager
+    def at_work(self, attempt: UUID) -> Iterator[None]:
+        """Renew the lease of `attempt` while its thread is in here, and no longer.
+
+        So what a process gives up, or has got without being told of it, is left to its lease.
+        """
+        with self._lock:
+            self._at_work.add(attempt)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._at_work.discard(attempt)
 
     def close(self) -> None:
         """Take up nothing new; leases are still renewed, so that steps at work can finish."""
@@ -72,8 +81,9 @@ class Keeper:
     def renew(self) -> None:
         """Renew all leases of this process; the proof counts from before the statement is sent."""
         asked_at = time.monotonic()
-        given_up = list(self._given_up)
-        fetch("renew_leases", {"worker": self.worker, "lease": self.lease, "given_up": given_up})
+        with self._lock:
+            attempts = list(self._at_work)
+        fetch("renew_leases", {"worker": self.worker, "lease": self.lease, "attempts": attempts})
         fetch("seen", {"worker": self.worker})
         self._proven_until = asked_at + self.lease
 

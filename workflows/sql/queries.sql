@@ -129,14 +129,13 @@ WHERE id = %(attempt)s AND state = 'lost'
 RETURNING id
 
 -- renew_leases --
--- All leases of one worker process, in one statement, never past a step's own timeout.
+-- All leases that one worker process works under, in one statement, never past a step's timeout.
 UPDATE workflows_run r
 SET lease_expires_at = least(statement_timestamp() + %(lease)s * interval '1 second', a.timeout_at)
 FROM workflows_attempt a
 WHERE r.lease_owner = %(worker)s AND r.state = 'running'
   AND a.run_id = r.id AND a.state = 'running' AND a.timeout_at > statement_timestamp()
-  -- What this process has given up is left to its lease.
-  AND a.id <> ALL(%(given_up)s)
+  AND a.id = ANY(%(attempts)s)
 RETURNING r.id
 
 -- due_runs --
