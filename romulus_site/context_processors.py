@@ -66,7 +66,7 @@ class Shell:
 
     @property
     def environment(self) -> str:
-        return getattr(settings, "ROMULUS_ENVIRONMENT", "")
+        return settings.ROMULUS_ENVIRONMENT
 
     @property
     def theme(self) -> str:

@@ -32,7 +32,6 @@ from workflows.models import Run, Tenant, Worker
 from workflows.selectors import live_worker_pids
 from workflows.services.runs import start as start_run
 
-START_KEY = "demonstration"
 TENANT = "demo"
 # Long enough that the worker is killed while it waits for an answer that would have come.
 ANSWER_DELAY_SECONDS = 8
@@ -43,6 +42,7 @@ class Example:
     """One demonstration: its workflow and input, its provider, and the trouble it meets."""
 
     workflow: str
+    key: str  # its start key: tells it from others in the list
     input: dict[str, Any]
     provider: str
     name: str
@@ -55,6 +55,7 @@ class Example:
 EXAMPLES = (
     Example(
         workflow="ticket_triage",
+        key="demonstration: ticket T-1042",
         input={
             "number": "T-1042",
             "subject": "Where is my refund?",
@@ -69,6 +70,7 @@ EXAMPLES = (
     ),
     Example(
         workflow="replacement_worker",
+        key="demonstration: worker-7",
         input={"name": "worker-7", "size": "small", "zone": "zone-a"},
         provider="machines",
         name="Rehearsal machines",
@@ -79,6 +81,7 @@ EXAMPLES = (
     ),
     Example(
         workflow="refund",
+        key="demonstration: ORD-7001",
         input={"order": "ORD-7001", "amount": "125.00", "currency": "USD"},
         provider="payments",
         name="Rehearsal payments",
@@ -106,12 +109,12 @@ def start(destination_url: str) -> None:
                     method="POST",
                     **example.parameters,
                 )
-            start_run(example.workflow, example.input, tenant=tenant, start_key=START_KEY)
+            start_run(example.workflow, example.input, tenant=tenant, start_key=example.key)
 
 
 def run_of(example: Example) -> Run | None:
     return Run.objects.filter(
-        tenant__slug=TENANT, workflow=example.workflow, start_key=START_KEY
+        tenant__slug=TENANT, workflow=example.workflow, start_key=example.key
     ).first()
 
 

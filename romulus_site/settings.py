@@ -156,6 +156,9 @@ LOGOUT_REDIRECT_URL = "login"
 
 # --- edges ----------------------------------------------------------------------------------
 
+# Shown beside the clock on every page, such as "Production".
+ROMULUS_ENVIRONMENT = os.environ.get("ROMULUS_ENVIRONMENT", "")
+
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = True

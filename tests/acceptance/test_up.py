@@ -153,9 +153,6 @@ def test_after_sigkill_the_next_up_goes_on_where_the_runs_were(installation: Ins
     # Where the kills fell decides between the two ends of the others: a write that never arrived
     # and has no key is held. None may have two effects, and a key always leads to one.
     result = installation.settle()
-    import pprint
-
-    pprint.pprint(result["runs"][2], width=140)
     assert states(result)["refund"] == "completed"
     for run in result["runs"]:
         assert run["state"] in ("completed", "held")

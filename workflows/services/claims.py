@@ -150,48 +150,57 @@ def commit_step(claim: Claim, value: Json, *, go_on: bool, also: Also = nothing)
     if following:
         state = RunState.RUNNING if go_on else RunState.READY
     failpoint("before_checkpoint", claim.step.name)
-    with transaction.atomic():
-        together(claim, also)
-        rows = fetch(
-            "commit_step",
-            {
-                "run": claim.run,
-                "worker": claim.worker,
-                "fence": claim.fence,
-                "attempt": claim.attempt,
-                "step": claim.step.name,
-                "visit": claim.visit,
-                "state": state,
-                "next_step": following.name if following else claim.step.name,
-                "next_visit": 1 if following else claim.visit,
-                "next_attempt": next_attempt,
-                "next_timeout": following.timeout.total_seconds() if following else 0,
-                "opens": int(opens),
-                "lease": settings.ROMULUS_LEASE_SECONDS,
-                "output": new_id(),
-                "value": json.dumps(value),
-                "result": None if following else json.dumps(value),
-            },
-        )
-        if not rows:
-            raise LostOwnership(f"run {claim.run}: fence {claim.fence} holds it no more")
+    row = move(
+        claim,
+        "commit_step",
+        {
+            "attempt": claim.attempt,
+            "step": claim.step.name,
+            "visit": claim.visit,
+            "state": state,
+            "next_step": following.name if following else claim.step.name,
+            "next_visit": 1 if following else claim.visit,
+            "next_attempt": next_attempt,
+            "next_timeout": following.timeout.total_seconds() if following else 0,
+            "opens": int(opens),
+            "lease": settings.ROMULUS_LEASE_SECONDS,
+            "output": new_id(),
+            "value": json.dumps(value),
+            "result": None if following else json.dumps(value),
+        },
+        also,
+    )
     failpoint("after_checkpoint", claim.step.name)
     if not opens or following is None:
         return None
-    return next_claim(claim, following, next_attempt, rows[0])
+    return next_claim(claim, following, next_attempt, row)
 
 
-def together(claim: Claim, also: Also) -> None:
-    """Do what commits together with a move, with the run locked first (lock order).
+def move(claim: Claim, statement: str, parameters: dict[str, Any], also: Also) -> dict[str, Any]:
+    """Run a guarded statement together with `also`, and return its row.
+
+    Without anything beside it a statement is its own transaction: one round trip, one commit. With
+    it the run is locked first (lock order).
 
     Raises:
         LostOwnership: a later claim holds the run; nothing was done.
     """
+    held = {"run": claim.run, "worker": claim.worker, "fence": claim.fence}
     if also is nothing:
-        return
-    if not fetch("hold_run", {"run": claim.run, "worker": claim.worker, "fence": claim.fence}):
-        raise LostOwnership(f"run {claim.run}: fence {claim.fence} holds it no more")
-    also()
+        rows = fetch(statement, held | parameters)
+    else:
+        with transaction.atomic():
+            if not fetch("hold_run", held):
+                raise lost(claim)
+            also()
+            rows = fetch(statement, held | parameters)
+    if not rows:
+        raise lost(claim)
+    return rows[0]
+
+
+def lost(claim: Claim) -> LostOwnership:
+    return LostOwnership(f"run {claim.run}: fence {claim.fence} holds it no more")
 
 
 def next_claim(claim: Claim, step: Step, attempt: UUID, row: dict[str, Any]) -> Claim:
@@ -235,24 +244,19 @@ def release(
         LostOwnership: a later claim holds the run; nothing was changed.
     """
     failpoint("before_release", claim.step.name)
-    with transaction.atomic():
-        together(claim, also)
-        rows = fetch(
-            "release",
-            {
-                "run": claim.run,
-                "worker": claim.worker,
-                "fence": claim.fence,
-                "attempt": claim.attempt,
-                "state": state,
-                "attempt_state": attempt_state,
-                "failure": None if failure is None else json.dumps(failure),
-                "error": error,
-                "delay": delay.total_seconds(),
-            },
-        )
-        if not rows:
-            raise LostOwnership(f"run {claim.run}: fence {claim.fence} holds it no more")
+    move(
+        claim,
+        "release",
+        {
+            "attempt": claim.attempt,
+            "state": state,
+            "attempt_state": attempt_state,
+            "failure": None if failure is None else json.dumps(failure),
+            "error": error,
+            "delay": delay.total_seconds(),
+        },
+        also,
+    )
     failpoint("after_release", claim.step.name)
 
 
