@@ -308,7 +308,7 @@ def test_a_stale_version_is_refused_with_the_decision_that_was_first(hold: Hold)
     first = decide(hold, KEEP_HOLDING, by=owner_of(hold.queue, "reviewer_2"))  # type: ignore[arg-type]
     error = refused(hold, answer_on(hold, version=1), AlreadyDecided)
     assert error.decision == first
-    assert "reviewer_2 decided first: keep_holding" in str(error)
+    assert "reviewer_2 decided first: keep holding" in str(error)
 
 
 def test_the_second_of_two_reviewers_is_refused_with_the_first_one_s_decision(hold: Hold) -> None:

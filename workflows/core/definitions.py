@@ -32,6 +32,7 @@ WORKFLOW_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
 
 # A step that says nothing may run this long before it is taken for hung and replaced.
 DEFAULT_TIMEOUT = timedelta(minutes=5)
+LONGEST_TIMEOUT = timedelta(days=7)  # longer work is a wait, or more than one step
 MAX_NAME = 200  # its column's length
 
 OnFailure = Literal["fail", "hold"]
@@ -142,6 +143,10 @@ class Workflow:
             if kind == "write" and returns is not Intent:
                 raise InvalidDefinition(f"{place}: write step {name!r} must be annotated -> Intent")
             check_choices(place, on_failure, write)
+            if not timedelta(0) < timeout <= LONGEST_TIMEOUT:
+                raise InvalidDefinition(
+                    f"{place}: timeout {timeout}: more than nothing, at most {LONGEST_TIMEOUT}"
+                )
             if kind != "write":
                 check_storable(returns, place)
             if not NAME.fullmatch(name):

@@ -48,6 +48,8 @@ def to_json(value: Any, annotation: Any, *, limit: int, what: str) -> Json:
         kind = adapter(annotation)
         checked = kind.validate_python(value)
         plain = kind.dump_python(checked, mode="json", warnings="error")
+        if has_untyped_part(annotation):
+            ensure_unchanged(kind, checked, plain, what)
         ensure_storable(plain, what)
         ensure_size(plain, limit, what)
     except ValidationError as error:
@@ -80,6 +82,35 @@ def ensure_plain(value: Any, what: str, path: str = "$") -> None:
                 f"{what}: at {path}: {type(value).__name__} has no JSON form; declare its type"
             )
     ensure_storable(value, what, path)
+
+
+@lru_cache(maxsize=512)
+def has_untyped_part(annotation: Any) -> bool:
+    return "'type': 'any'" in repr(adapter(annotation).core_schema)
+
+
+def ensure_unchanged(kind: TypeAdapter[Any], value: Any, plain: Json, what: str) -> None:
+    """Raise `UnstorableValue` when a part without a type would come back as something else."""
+    back = kind.validate_json(json.dumps(plain))
+    path = first_change(kind.dump_python(value), kind.dump_python(back), "$")
+    if path:
+        raise UnstorableValue(f"{what}: at {path}: it would be changed; declare its type")
+
+
+def first_change(value: Any, back: Any, path: str) -> str:
+    """Return the path of the first part that differs; empty when none does."""
+    if type(value) is not type(back):
+        return path
+    match value:
+        case dict() if value.keys() == back.keys():
+            pairs = [(f"{path}.{key}", value[key], back[key]) for key in value]
+        case list() | tuple() if len(value) == len(back):
+            pairs = [
+                (f"{path}[{n}]", *both) for n, both in enumerate(zip(value, back, strict=True))
+            ]
+        case _:
+            return "" if value == back else path
+    return next((found for at, *both in pairs if (found := first_change(*both, at))), "")
 
 
 def from_json(value: Json, annotation: Any, *, what: str) -> Any:
