@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -101,16 +102,15 @@ def first_change(value: Any, back: Any, path: str) -> str:
     """Return the path of the first part that differs; empty when none does."""
     if type(value) is not type(back):
         return path
+    parts: Iterable[tuple[str, Any, Any]]
     match value:
         case dict() if value.keys() == back.keys():
-            pairs = [(f"{path}.{key}", value[key], back[key]) for key in value]
+            parts = ((f"{path}.{key}", value[key], back[key]) for key in value)
         case list() | tuple() if len(value) == len(back):
-            pairs = [
-                (f"{path}[{n}]", *both) for n, both in enumerate(zip(value, back, strict=True))
-            ]
+            parts = ((f"{path}[{n}]", value[n], back[n]) for n in range(len(value)))
         case _:
             return "" if value == back else path
-    return next((found for at, *both in pairs if (found := first_change(*both, at))), "")
+    return next((found for at, one, two in parts if (found := first_change(one, two, at))), "")
 
 
 def from_json(value: Json, annotation: Any, *, what: str) -> Any:
