@@ -14,7 +14,7 @@ from reconciliation.core.errors import InvalidContract
 from reconciliation.core.facts import Dispatch
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
 from reconciliation.services.dispatch import MAX_REASON, MIN_REASON
-from reconciliation.services.setup import problems_of
+from reconciliation.services.providers import setting_problems
 
 if TYPE_CHECKING:
     ProviderFormBase = forms.ModelForm[Provider]
@@ -88,7 +88,7 @@ class ProviderForm(ProviderFormBase):
             return cleaned
         for name in set(cleaned) - {"credential"}:
             setattr(self.instance, name, cleaned[name])
-        for problem in problems_of(self.instance):
+        for problem in setting_problems(self.instance):
             self.add_error("settings", problem)
         return cleaned
 

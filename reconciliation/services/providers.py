@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from cryptography.fernet import InvalidToken
 
 from reconciliation import access
@@ -85,17 +87,25 @@ def missing_of(provider: Provider) -> tuple[str, ...]:
     A provider whose operation record, evidence path or owner is missing sends nothing
     (architecture, section 8).
     """
-    lacks: list[str] = []
+    lacks = setting_problems(provider)
     if provider.contract_version is None:
         lacks.append("a contract: what it documents about repeats, look-ups and rejections")
-    elif provider.adapter:
-        try:
-            lacks += adapter_of(provider, provider.contract_version.contract).check()
-        except InvalidProvider as error:
-            lacks.append(str(error))
     if not has_owner(provider):
         lacks.append("an owner: a review queue with somebody who decides its holds")
     return tuple(lacks)
+
+
+def setting_problems(provider: Provider) -> list[str]:
+    """What is wrong with the address and the adapter's settings, in words."""
+    problems: list[str] = []
+    if "@" in urlsplit(provider.base_url).netloc:
+        problems.append("an address without user or password: the credential has its own field")
+    if provider.contract_version is None:
+        return problems
+    try:
+        return problems + adapter_of(provider, provider.contract_version.contract).check()
+    except InvalidProvider as error:
+        return [*problems, str(error)]
 
 
 def has_owner(provider: Provider) -> bool:

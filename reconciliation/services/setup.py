@@ -14,11 +14,10 @@ from django.db import IntegrityError, transaction
 from guardian.shortcuts import assign_perm, remove_perm
 
 from reconciliation.core.contracts import parse_contract
-from reconciliation.core.errors import InvalidContract, InvalidProvider
+from reconciliation.core.errors import InvalidContract
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
 from reconciliation.sealing import seal
 from reconciliation.services.audit import actor_of, add_entry
-from reconciliation.services.providers import adapter_of
 
 log = structlog.get_logger(__name__)
 
@@ -98,16 +97,6 @@ def note_saved(subject: Provider | ReviewQueue, *, by: User, changed: Sequence[s
 def name_of(subject: Provider | ReviewQueue) -> str:
     kind = "provider" if isinstance(subject, Provider) else "queue"
     return f"{kind}:{subject.slug}"
-
-
-def problems_of(provider: Provider) -> list[str]:
-    """What its adapter finds wrong with its settings; nothing is asked without a contract."""
-    if provider.contract_version is None:
-        return []
-    try:
-        return adapter_of(provider, provider.contract_version.contract).check()
-    except InvalidProvider as error:
-        return [str(error)]
 
 
 # --- contracts --------------------------------------------------------------------------------

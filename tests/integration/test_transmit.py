@@ -175,6 +175,7 @@ class Scripted:
     headers: dict[str, str] = field(default_factory=lambda: {"Request-Id": "req_1"})
     # What it reads of a request before it answers; the answer may depend on it.
     answers: Callable[[BaseHTTPRequestHandler], bytes] | None = None
+    sent: bytes = b""  # the body of the latest request
     requests: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -184,7 +185,7 @@ def scripted() -> Iterator[Scripted]:
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            provider.sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             provider.requests.append((self.command, self.path))
             body = provider.answers(self) if provider.answers else provider.body
             self.send_response(provider.status)
@@ -585,10 +586,6 @@ def test_a_person_who_asks_is_not_answered_by_another_account(
     assert run.state == "held"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="DEFECT: user and password of an address are sent, and are not part of the scope",
-)
 def test_nothing_is_replayed_as_another_user_of_the_address(scripted: Scripted) -> None:
     scripted.status = 500
     address = scripted.url.replace("http://", "http://acct_a:a@")
@@ -1075,6 +1072,7 @@ def test_a_refusal_is_held_where_the_author_says_so(destination: RunningDestinat
 # --- secrets ----------------------------------------------------------------------------------
 
 CREDENTIAL, PAYLOAD = "sk_live_51Nw0tAr3alKey", "the private words of a customer"
+SENT = "Category: general. Urgent: no."  # what the write says, and nobody may see
 # Where inputs and outputs are kept, for those who may see payloads.
 PAYLOADS_BELONG_IN = {"workflows_run.input", "workflows_run.result", "workflows_stepoutput.value"}
 
@@ -1097,10 +1095,15 @@ def found_in_database(secret: str) -> set[str]:
     return found
 
 
-def echo(request: BaseHTTPRequestHandler) -> bytes:
+def echo_of(scripted: Scripted) -> Callable[[BaseHTTPRequestHandler], bytes]:
     """What a careless provider says of a request that it refuses."""
-    said = {"type": "authentication_error", "message": str(request.headers), "code": request.path}
-    return json.dumps({"error": said}).encode()
+
+    def echo(request: BaseHTTPRequestHandler) -> bytes:
+        said = f"{request.headers} {scripted.sent.decode()}"
+        error = {"type": "authentication_error", "message": said, "code": request.path}
+        return json.dumps({"error": error}).encode()
+
+    return echo
 
 
 @pytest.mark.parametrize(
@@ -1118,7 +1121,7 @@ def test_neither_the_credential_nor_what_was_sent_is_kept_or_logged(
     scripted.status = status
     scripted.headers |= {"WWW-Authenticate": f"Bearer {CREDENTIAL}", "X-Body": PAYLOAD}
     if status != 201:
-        scripted.answers = echo
+        scripted.answers = echo_of(scripted)
     ready_provider(
         "desk", scripted.url, adapter="http", credential_sealed=seal(CREDENTIAL.encode())
     )
@@ -1127,10 +1130,12 @@ def test_neither_the_credential_nor_what_was_sent_is_kept_or_logged(
     assert len(scripted.requests) == 1
     assert found_in_database(CREDENTIAL) == set()
     assert found_in_database(CREDENTIAL[:12]) == set()
+    assert SENT in scripted.sent.decode()
+    assert found_in_database(SENT) == set()
     assert found_in_database(PAYLOAD) <= PAYLOADS_BELONG_IN
     said = caplog.text + capfd.readouterr().err
-    assert CREDENTIAL[:12] not in said
-    assert PAYLOAD not in said
+    for secret in (CREDENTIAL[:12], SENT, PAYLOAD):
+        assert secret not in said
 
 
 def test_what_people_may_not_see_is_stored_as_a_digest_alone(
