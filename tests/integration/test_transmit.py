@@ -22,7 +22,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from pytest_django import Settings
 
-from reconciliation.adapters.base import Prepared
+from reconciliation.adapters.base import Prepared, Transmitted
 from reconciliation.core.errors import DispatchTurnedOff, InvalidProvider, NotAllowed
 from reconciliation.core.states import DecisionKind, Purpose
 from reconciliation.models import (
@@ -748,6 +748,19 @@ def test_an_acknowledgement_is_never_followed_by_a_second_send(
     settled(started_run("ticket_triage"))
     assert len(posts(destination)) == 1
     assert effects(destination) == 1
+
+
+def test_a_yes_that_shows_nothing_proves_nothing(destination: RunningDestination) -> None:
+    """An adapter of somebody else's, which reads the ID and no record."""
+    ready_provider("desk", destination.url)
+    sender = about_to_send(started_run("ticket_triage"))
+    outcome = sender.transmit()
+    sender.record(Transmitted(outcome.report))
+    assert sender.operation.transmissions.get().state == "unknown"
+    expire_lease(sender.operation.run)
+    settled(Run.objects.get())
+    assert open_hold_of(the_operation()).reason == "unguarded"
+    assert len(posts(destination)) == 1
 
 
 @pytest.mark.parametrize("after", ["1e400", "99999999999999", "nan"])
