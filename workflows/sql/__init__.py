@@ -9,12 +9,15 @@ from typing import Any
 from django.db import connection
 
 NAME = re.compile(r"^-- (\w+) --$", re.MULTILINE)
+COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
 
 
 def load(path: Path) -> dict[str, str]:
     """Return the statements of a file of `-- name --` headed parts."""
     parts = NAME.split(path.read_text())
-    return dict(zip(parts[1::2], (part.strip() for part in parts[2::2]), strict=True))
+    # The comments are for readers of the file: the server is spared them at each call.
+    statements = (COMMENT.sub("", part).strip() for part in parts[2::2])
+    return dict(zip(parts[1::2], statements, strict=True))
 
 
 QUERIES = load(Path(__file__).with_name("queries.sql"))
