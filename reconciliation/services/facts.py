@@ -24,7 +24,7 @@ def load_facts(operation: Operation) -> Facts:
         known=tuple(as_known(row) for row in operation.evidence.order_by("recorded_at", "id")),
         replay_not_after=operation.replay_not_after,
         dispatch=Dispatch(provider.dispatch),
-        missing=missing_of(provider) + missing_for(operation, elsewhere),
+        missing=missing_of(provider, operation.run.tenant_id) + missing_for(operation, elsewhere),
         elsewhere=elsewhere,
         replay_trusted=bool(provider.replay_trust),
         look_up_trusted=bool(provider.look_up_trust),

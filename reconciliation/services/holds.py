@@ -79,6 +79,8 @@ def queue_for(tenant: UUID, operation: Operation | None) -> ReviewQueue | None:
         )
     found = max(queues, key=specificity, default=None)
     own = operation.provider.default_queue if operation else None
+    if own is not None and own.tenant_id not in (None, tenant):
+        own = None
     # A queue that takes anything comes after the provider's own.
     return found if found and (own is None or any(specificity(found))) else own
 

@@ -18,7 +18,12 @@ from workflows.services.claims import Claim
 
 log = structlog.get_logger(__name__)
 
-WITH_PROVIDER = ("provider__contract_version", "provider__default_queue", "contract_version")
+WITH_PROVIDER = (
+    "run",
+    "provider__contract_version",
+    "provider__default_queue",
+    "contract_version",
+)
 
 
 def operation_of(claim: Claim) -> Operation | None:

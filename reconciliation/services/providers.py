@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from cryptography.fernet import InvalidToken
 
@@ -81,7 +82,7 @@ def contract_of(operation: Operation) -> Contract:
     return operation.contract_version.contract
 
 
-def missing_of(provider: Provider) -> tuple[str, ...]:
+def missing_of(provider: Provider, tenant: UUID | None = None) -> tuple[str, ...]:
     """What the provider lacks before anything may be sent to it, in words; empty when ready.
 
     A provider whose operation record, evidence path or owner is missing sends nothing
@@ -90,7 +91,7 @@ def missing_of(provider: Provider) -> tuple[str, ...]:
     lacks = setting_problems(provider)
     if provider.contract_version is None:
         lacks.append("a contract: what it documents about repeats, look-ups and rejections")
-    if not has_owner(provider):
+    if not has_owner(provider, tenant):
         lacks.append("an owner: a review queue with somebody who decides its holds")
     return tuple(lacks)
 
@@ -108,7 +109,11 @@ def setting_problems(provider: Provider) -> list[str]:
         return [*problems, str(error)]
 
 
-def has_owner(provider: Provider) -> bool:
-    """Whether somebody answers for its holds and may decide them."""
+def has_owner(provider: Provider, tenant: UUID | None) -> bool:
+    """Whether somebody answers for its holds, of `tenant` or of any, and may decide them."""
     queues = [provider.default_queue, *provider.queues.all()]
-    return any(access.has_decider(queue) for queue in queues if queue is not None)
+    return any(
+        access.has_decider(queue)
+        for queue in queues
+        if queue is not None and (tenant is None or queue.tenant_id in (None, tenant))
+    )

@@ -46,7 +46,7 @@ LOOK_AGAIN = timedelta(seconds=60)
 
 
 def load(operation: UUID) -> Operation:
-    return Operation.objects.select_related("run", *WITH_PROVIDER).get(pk=operation)
+    return Operation.objects.select_related(*WITH_PROVIDER).get(pk=operation)
 
 
 def hint_due_operations() -> int:
@@ -111,7 +111,7 @@ def follow(operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
         run = run_of(operation)
         operation = (
             Operation.objects.select_for_update(of=("self",))
-            .select_related("run", *WITH_PROVIDER)
+            .select_related(*WITH_PROVIDER)
             .get(pk=operation.pk)
         )
         if run.state == RunState.HELD:

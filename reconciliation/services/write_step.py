@@ -91,7 +91,7 @@ def hold_unready(claim: Claim, provider: Provider | None) -> kinds.Hold:
     """Without a provider and its contract no key and no request can be made: the run is held."""
     assert claim.step.write is not None
     lacks = (
-        missing_of(provider)
+        missing_of(provider, claim.tenant)
         if provider
         else (f"provider {claim.step.write.provider!r}, which is not set up here",)
     )

@@ -587,6 +587,11 @@ def test_an_output_that_nobody_can_even_describe_is_held_too(workflow: Workflow)
     assert (run.state, run.failure["reason"]) == ("held", "output_not_storable")
 
 
+def test_an_output_can_be_given_on_as_it_was_read() -> None:
+    run = advanced(ready_run(ONCE, lambda _: {"mass": 1e16}))
+    assert (run.state, run.result) == ("completed", {"mass": 1e16})
+
+
 # --- the database goes away -------------------------------------------------------------------
 
 

@@ -111,6 +111,16 @@ def test_a_provider_s_own_queue_goes_before_one_that_takes_anything(operation: O
     assert queue_for(operation.run.tenant_id, operation) == operation.provider.default_queue
 
 
+def test_a_queue_of_another_tenant_takes_nothing_though_it_is_the_provider_s_own(
+    operation: Operation,
+) -> None:
+    own = operation.provider.default_queue
+    assert own is not None
+    own.tenant = tenant("southbay")
+    own.save()
+    assert queue_for(operation.run.tenant_id, operation) is None
+
+
 def test_a_held_run_goes_to_a_queue_that_takes_any_provider_and_action(
     operation: Operation,
 ) -> None:

@@ -18,8 +18,10 @@ from uuid import uuid4
 
 import pytest
 from cryptography.fernet import InvalidToken
-from django.db import connection
+from django.contrib.auth import get_user_model
+from django.db import connection, transaction
 from django.db.models.functions import Now
+from pydantic import BaseModel
 from pytest_django import Settings
 
 from reconciliation.adapters.base import Prepared, Transmitted
@@ -1192,3 +1194,33 @@ def test_a_password_in_an_error_of_a_step_is_not_kept() -> None:
     registry.add(leaking)
     assert advanced(start("tests.leaking", {}, tenant=tenant())).state == "held"
     assert found_in_database(CREDENTIAL) == set()
+
+
+talkative = Workflow("tests.talkative")
+
+
+class Card(BaseModel):
+    number: int
+
+
+def store_twice() -> None:
+    for _ in range(2):
+        with transaction.atomic():
+            get_user_model().objects.create_user(PAYLOAD)
+
+
+def read_wrongly() -> None:
+    Card.model_validate({"number": PAYLOAD})
+
+
+@talkative.step(on_failure="hold")
+def talk(run: RunView) -> None:
+    {"store_twice": store_twice, "read_wrongly": read_wrongly}[run.input["act"]]()
+
+
+@pytest.mark.parametrize("act", ["store_twice", "read_wrongly"])
+def test_a_private_value_in_an_error_of_a_step_is_not_kept(act: str) -> None:
+    """P9: what databases and validators add to their errors is the value itself."""
+    registry.add(talkative)
+    assert advanced(start("tests.talkative", {"act": act}, tenant=tenant())).state == "held"
+    assert found_in_database(PAYLOAD) <= {"auth_user.username"}

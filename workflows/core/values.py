@@ -121,9 +121,23 @@ def from_json(value: Json, annotation: Any, *, what: str) -> Any:
     """
     try:
         # JSON mode, so that what was stored as text comes back as Decimal, datetime or UUID.
-        return adapter(annotation).validate_json(json.dumps(value))
+        return adapter(annotation).validate_json(json.dumps(restored(value)))
     except ValidationError as error:
         raise InvalidInput(f"{what}: {first_problem(error)}") from error
+
+
+def restored(value: Json) -> Json:
+    """Undo what `jsonb` does to large numbers: it writes them without their exponent, so that they
+    come back as whole numbers beyond what `ensure_storable` lets in."""
+    match value:
+        case int() if abs(value) > MAX_SAFE_INTEGER:
+            return float(value)
+        case dict():
+            return {key: restored(part) for key, part in value.items()}
+        case list():
+            return [restored(part) for part in value]
+        case _:
+            return value
 
 
 def first_problem(error: ValidationError) -> str:

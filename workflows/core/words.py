@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+from pydantic import ValidationError
+
+from workflows.core.values import first_problem
+
 HIDDEN = "[hidden]"
 LOOKED_AT, SAID = 2000, 500  # characters of an error's text
 # What credentials look like inside an error's text: in an address, after a scheme, beside a name.
@@ -37,10 +41,18 @@ def without_credentials(text: str) -> str:
     return text
 
 
+def without_values(error: BaseException) -> str:
+    """What an error says, without the values that validators and databases add to it (P9)."""
+    if isinstance(error, ValidationError):
+        return first_problem(error)
+    # PostgreSQL names the row's own values in its DETAIL and CONTEXT lines.
+    return re.split(r"\n(?:DETAIL|CONTEXT|HINT):", str(error))[0]
+
+
 def describe(error: BaseException) -> str:
     """Say in bounded, storable words what was raised."""
     try:
-        said = str(error)
+        said = without_values(error)
     except Exception:  # noqa: BLE001 (an error that cannot say what it is)
         said = ""
     # Cut first, so that looking for credentials takes a bounded time.
