@@ -27,7 +27,7 @@ from reconciliation.models import ContractVersion, Operation, Provider, ReviewQu
 from reconciliation.rehearsal.client import Destination
 from reconciliation.rehearsal.providers import ACTIONS
 from reconciliation.services.setup import make_owner
-from workflows.core.states import FINAL_RUN_STATES, RunState
+from workflows.core.states import FINAL_RUN_STATES, AttemptState, RunState
 from workflows.models import Run, Tenant, Worker
 from workflows.selectors import live_worker_pids
 from workflows.services.runs import start as start_run
@@ -169,6 +169,8 @@ def kill_worker_of_refund() -> None:
     lease_owner = first.operation.run.lease_owner if first else None
     if first is None or lease_owner is None or not is_applied(first.operation):
         return
+    if first.operation.run.attempts.filter(state=AttemptState.LOST).exists():
+        return  # it has been killed; this is the one that takes over
     worker = Worker.objects.filter(pk=lease_owner, host=socket.gethostname()).first()
     if worker is not None and worker.pid in live_worker_pids():
         # It is gone already while its lease still runs out.

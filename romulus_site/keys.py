@@ -12,7 +12,16 @@ def generated(data: Path) -> list[str]:
 
     Made by an atomic link, so that two processes which start together agree on one key.
     """
-    path = data / "keys"
+    try:
+        return read_or_make(data / "keys", data)
+    except PermissionError as error:
+        raise SystemExit(
+            f"{data} belongs to somebody else: give it to the user who runs Romulus, or name "
+            "another folder in ROMULUS_DATA"
+        ) from error
+
+
+def read_or_make(path: Path, data: Path) -> list[str]:
     if not path.exists():
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = data / f"keys.{os.getpid()}"

@@ -7,7 +7,6 @@ ledger's tables refuse to be emptied.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -34,7 +33,6 @@ def database_server() -> Iterator[None]:
     server = EmbeddedPostgres(settings.ROMULUS_DATA, durable=False)
     with server:
         yield
-    shutil.rmtree(settings.ROMULUS_DATA, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

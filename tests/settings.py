@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 
 if not os.environ.get("ROMULUS_DATA"):
     os.environ["ROMULUS_DATA"] = tempfile.mkdtemp(prefix="romulus-test-")
+    atexit.register(shutil.rmtree, os.environ["ROMULUS_DATA"], ignore_errors=True)
 # Tests say what they need; what the caller's shell has set for the product does not count.
 os.environ.pop("BROKER_URL", None)
 os.environ["ROMULUS_KEYS"] = "a-key-of-the-tests-that-protects-nothing"

@@ -32,7 +32,7 @@ class Operation(models.Model):
     parameters_redacted = models.JSONField()
     parameters_digest = models.CharField(max_length=100)  # "<key id>:<hmac-sha256>"
     idempotency_key = models.CharField(max_length=255)
-    # Where the key counts: the provider's account, region, endpoint; a replay goes nowhere else.
+    # Where the key counts: account, region, endpoint, credential; a replay goes nowhere else.
     key_scope = models.JSONField()
     request_sealed = models.BinaryField()  # the exact bytes, encrypted
     first_sent_at = models.DateTimeField(null=True)

@@ -162,6 +162,13 @@ def offers_on(hold: Hold) -> list[Option]:
 
 
 def offer_on_run(hold: Hold, kind: DecisionKind) -> Option:
+    if kind is DecisionKind.TRY_AGAIN and hold.reason == "rejected":
+        return Option(
+            kind,
+            False,
+            "The provider has refused it for good: it would be refused again.",
+            "Ending the run, and starting a new one.",
+        )
     unsettled = hold.run.operations.exclude(state__in=SETTLED).exists()
     if kind is DecisionKind.FAIL_RUN and unsettled:
         return Option(

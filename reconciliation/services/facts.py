@@ -37,7 +37,7 @@ def missing_for(operation: Operation, elsewhere: bool) -> tuple[str, ...]:
     """What this very operation lacks, beside what its provider lacks."""
     lacks: list[str] = []
     if elsewhere:
-        lacks.append("the account, region and address that this operation's key was made for")
+        lacks.append("the account, region, address and credential that its key was made for")
     if not can_be_unsealed(operation):
         lacks.append("the key that its request was sealed with")
     return tuple(lacks)

@@ -27,6 +27,7 @@ from reconciliation.core.matching import Comparison, Difference, Fit, Found, Int
 from reconciliation.core.states import EvidenceKind, OperationState, Purpose, TransmissionState
 from reconciliation.models import Evidence, Operation, Provider, Transmission
 from reconciliation.sealing import REDACTED, unseal
+from reconciliation.services.audit import add_entry
 from reconciliation.services.ledger import ensure_held
 from reconciliation.services.providers import adapter_of, contract_of
 from workflows.core.words import storable
@@ -218,7 +219,8 @@ def add_record_evidence(
     observed_at: datetime | None = None,
 ) -> None:
     """Keep a provider's record as evidence: it completes the operation, or contradicts it."""
-    fits = comparison.fit is Fit.MATCH
+    # A record that carries our marker and names nothing that could be kept proves nothing.
+    fits = comparison.fit is Fit.MATCH and bool(record.resource)
     another = fits and another_resource(operation, record.resource)
     if another:
         contradict(operation, f"{another} and {record.resource} for one operation")
@@ -266,6 +268,9 @@ def contradict(operation: Operation, what: str) -> None:
         contradicted_at=now, contradiction=what[:300]
     )
     provider = operation.provider.slug
+    add_entry(
+        "system", "contract contradicted", f"operation:{operation.pk}", {"provider": provider}
+    )
     log.error("contract.contradicted", operation=str(operation.pk), provider=provider)
 
 

@@ -500,7 +500,7 @@ def test_nothing_is_replayed_through_another_account_or_region(
     run = settled(run)
     hold = open_hold_of(the_operation())
     assert (run.state, hold.reason) == ("held", "not_ready")
-    assert "the account, region and address" in hold.message
+    assert "the account, region, address" in hold.message
     assert (len(posts(destination)), effects(destination)) == (1, 1)
 
 

@@ -20,7 +20,7 @@ from workflows.core.words import describe
 from workflows.services import hints
 from workflows.services.claims import Claim, claim_run, commit_step, record_superseded, release
 from workflows.services.failures import OUTAGE, call
-from workflows.services.kinds import Again, Done, Fail, Handler, Hold, Park, Result, handlers
+from workflows.services.kinds import Again, Done, Fail, Hold, Park, Result, handlers
 from workflows.services.ownership import Keeper
 from workflows.services.run_holds import open_run_hold
 from workflows.services.run_view import RunView
@@ -50,11 +50,24 @@ def take_step(claim: Claim, keeper: Keeper) -> Claim | None:
         ),
     ):
         try:
-            result = too_many_losses(claim) or execute(claim)
-            return settle(claim, result, go_on=keeper.may_claim())
+            return settle_or_hold(claim, keeper)
         except LostOwnership:
             record_superseded(claim)
             return None
+
+
+def settle_or_hold(claim: Claim, keeper: Keeper) -> Claim | None:
+    """Execute and commit. An error of Romulus itself is for a person: neither a failed step, nor a
+    failed write, nor a silent stop."""
+    try:
+        result = too_many_losses(claim) or execute(claim)
+        return settle(claim, result, go_on=keeper.may_claim())
+    except OUTAGE:
+        raise
+    except Exception as error:
+        log.exception("step.crashed")
+        crashed = Hold("step_crashed", f"Romulus could not go on: {describe(error)}")
+        return settle(claim, crashed, go_on=False)
 
 
 def too_many_losses(claim: Claim) -> Result | None:
@@ -77,20 +90,9 @@ def execute(claim: Claim) -> Result:
     view = RunView(claim)
     handler = handlers.get(claim.step.kind)
     if handler is not None:
-        return guarded(handler, claim, view)
+        return handler(claim, view)
     value, problem = call(claim, view)
     return problem or storable(claim, value)
-
-
-def guarded(handler: Handler, claim: Claim, view: RunView) -> Result:
-    """Run another app's step kind. An error of its own is for a person: never a failed write."""
-    try:
-        return handler(claim, view)
-    except OUTAGE:
-        raise
-    except Exception as error:
-        log.exception("step.crashed")
-        return Hold("step_crashed", f"Romulus could not go on: {describe(error)}")
 
 
 def storable(claim: Claim, value: object) -> Result:
