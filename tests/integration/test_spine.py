@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 from django.db.models.functions import Now
 
-from reconciliation.core.states import DecisionKind
-from reconciliation.models import Hold, Operation, Provider
-from reconciliation.services.decisions import Answer, record_decision
+from reconciliation.core.matching import Found, compare
+from reconciliation.core.states import DecisionKind, EvidenceKind
+from reconciliation.models import AuditEntry, Hold, Operation, Provider
+from reconciliation.services.decisions import Answer, offers_on, record_decision
 from reconciliation.services.reconcile import ask_again, reconcile
+from reconciliation.services.transmit import add_record_evidence, intended_by
 from tests.destination import RunningDestination
 from tests.factories import (
     NOTE,
@@ -21,7 +24,14 @@ from tests.factories import (
     ready_provider,
     settled,
     started_run,
+    tenant,
 )
+from workflows.core.definitions import Workflow
+from workflows.core.intents import Intent
+from workflows.registry import registry
+from workflows.services import kinds
+from workflows.services.run_view import RunView
+from workflows.services.runs import start
 
 pytestmark = pytest.mark.django_db
 
@@ -220,3 +230,65 @@ def test_a_mismatched_receipt_is_a_conflict_and_is_held(destination: RunningDest
     assert open_hold_of(operation).reason == "conflict"
     conflict = operation.evidence.get(kind="conflict")
     assert conflict.differences
+
+
+def test_a_record_of_ours_that_names_nothing_proves_nothing(
+    destination: RunningDestination,
+) -> None:
+    ready_provider("machines", destination.url, dispatch="paused")
+    operation = Operation.objects.get(run=advanced(started_run("replacement_worker")))
+    nameless = Found(resource="", operation=str(operation.pk))
+    match = compare(intended_by(operation), nameless, marker_required=True)
+    add_record_evidence(operation, EvidenceKind.LOOKUP, nameless, match, "look-up")
+    evidence = operation.evidence.get()
+    assert (evidence.kind, evidence.completes) == ("conflict", False)
+
+
+def test_two_records_of_one_operation_stop_replays_and_are_audited(
+    destination: RunningDestination,
+) -> None:
+    provider = ready_provider("machines", destination.url, dispatch="paused")
+    operation = Operation.objects.get(run=advanced(started_run("replacement_worker")))
+    for name in ("m_1", "m_2"):
+        record = Found(resource=name, operation=str(operation.pk))
+        match = compare(intended_by(operation), record, marker_required=True)
+        add_record_evidence(operation, EvidenceKind.LOOKUP, record, match, "look-up")
+    provider.refresh_from_db()
+    assert provider.contradicted_at is not None
+    assert AuditEntry.objects.filter(verb="contract contradicted").count() == 1
+
+
+def test_what_breaks_while_a_step_is_settled_is_held_at_once() -> None:
+    def break_it() -> None:
+        raise RuntimeError("a bug of ours")
+
+    broken = Workflow("tests.broken")
+
+    @broken.step()
+    def work(run: RunView) -> int:
+        return 1
+
+    broken.steps["work"] = replace(broken.steps["work"], kind="tests.breaks")
+    registry.add(broken)
+    kinds.register_kind("tests.breaks", lambda *_: kinds.Done(1, also=break_it))
+    run = advanced(start("tests.broken", {}, tenant=tenant()))
+    assert (run.state, run.failure["reason"]) == ("held", "step_crashed")
+    assert Hold.objects.get(run=run).state == "open"
+
+
+def test_a_refusal_for_good_that_is_held_is_not_tried_again(
+    destination: RunningDestination,
+) -> None:
+    refused = Workflow("tests.refused")
+
+    @refused.write(provider="payments", on_failure="hold")
+    def pay(run: RunView) -> Intent:
+        parameters = {"order": "ORD-1", "amount": 1, "currency": "USD"}
+        return Intent("refunds.create", "order ORD-1", parameters, "Refund")
+
+    registry.add(refused)
+    ready_provider("payments", destination.url, account="not-an-account")
+    run = advanced(start("tests.refused", {}, tenant=tenant()))
+    hold = Hold.objects.get(run=run)
+    offered = {offer.kind.value for offer in offers_on(hold) if offer.allowed}
+    assert (hold.reason, offered) == ("rejected", {"fail_run", "keep_holding"})
