@@ -34,6 +34,11 @@ def logging_config(level: str) -> dict[str, Any]:
         },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
         "root": {"handlers": ["stderr"], "level": level},
-        # The HTTP client logs whole URLs at INFO: targets do not belong in logs (promise P9).
-        "loggers": {"httpx": {"level": "WARNING"}, "httpcore": {"level": "WARNING"}},
+        "loggers": {
+            # The HTTP client logs whole URLs at INFO: targets do not belong in logs (promise P9).
+            "httpx": {"level": "WARNING"},
+            "httpcore": {"level": "WARNING"},
+            # It warns that `pgmq://` names no host; the host is in the transport's options.
+            "kombu.connection": {"level": "ERROR"},
+        },
     }

@@ -1,4 +1,4 @@
-"""Holding a run: claims under a lease, workers that go quiet, and steps that do what a test says."""
+"""Holding a run: claims, workers that go quiet, and steps that do what a test says."""
 
 from __future__ import annotations
 

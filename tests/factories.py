@@ -92,9 +92,9 @@ def started_run(workflow: str = "refund", **input: Any) -> Run:
     return start(workflow, given | input, tenant=tenant())
 
 
-def advanced(run: Run) -> Run:
+def advanced(run: Run, keeper: Keeper | None = None) -> Run:
     """Take a run as far as it goes, as a worker would."""
-    advance(run.pk, Keeper())
+    advance(run.pk, keeper or Keeper())
     run.refresh_from_db()
     return run
 

@@ -1,4 +1,4 @@
-"""Two at once, on connections of their own: one wins, the other is told, nothing is lost.
+"""Two workers at once, on connections of their own: one wins, the other is told, nothing is lost.
 
 Where the order matters, a test waits until the other backend is observed to be blocked; it never
 sleeps and hopes.
@@ -7,64 +7,36 @@ sleeps and hopes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import OperationalError, connection, transaction
-from django.db.models.functions import Now
+from django.db import OperationalError, transaction
 from pytest_django import Settings
 
-from reconciliation.core.errors import AlreadyDecided, DispatchTurnedOff
+from reconciliation.core.errors import DispatchTurnedOff
 from reconciliation.core.facts import Dispatch, Wait, WaitReason
-from reconciliation.core.states import DecisionKind, Purpose
-from reconciliation.models import (
-    AuditEntry,
-    Decision,
-    Hold,
-    Operation,
-    Provider,
-    Transmission,
-)
+from reconciliation.models import Operation, Provider, Transmission
 from reconciliation.services import reconcile as reconciling
-from reconciliation.services import transmit as transmitting
-from reconciliation.services.audit import add_entry, first_broken_entry
-from reconciliation.services.decisions import Answer, record_decision
 from reconciliation.services.dispatch import set_dispatch
-from reconciliation.services.ledger import open_operation, provider_of
-from reconciliation.services.providers import contract_of
 from reconciliation.services.reconcile import reconcile
 from reconciliation.services.write_step import park
+from tests.claiming import claim_at_write, claimed, expire_lease, worker
 from tests.destination import RunningDestination
-from tests.factories import (
-    NOTE,
-    advanced,
-    code_of,
-    held_operation,
-    open_hold_of,
-    owner_of,
-    person,
-    ready_provider,
-    settled,
-    started_run,
-    tenant,
-    wait_until,
-)
+from tests.factories import advanced, person, ready_provider, started_run, tenant, wait_until
+from tests.racing import at_once, beside, wait_until_blocked
+from tests.sending import begin, opened
 from tests.waiting import wait_for
 from workflows.core.definitions import Workflow
 from workflows.core.errors import LostOwnership, StartConflict
 from workflows.core.states import RunState
-from workflows.models import Run, Worker
+from workflows.models import Run
 from workflows.registry import registry
 from workflows.services import kinds
 from workflows.services.claims import Claim, claim_run, commit_step, release
-from workflows.services.executor import advance, take_step
+from workflows.services.executor import advance
 from workflows.services.ownership import Keeper
 from workflows.services.run_view import RunView
 from workflows.services.runs import start
@@ -72,76 +44,9 @@ from workflows.services.sweep import hint_due_runs
 
 pytestmark = pytest.mark.usefixtures("committed_db")
 
-Given = TypeVar("Given")
-
-
-# --- two at once ------------------------------------------------------------------------------
-
-
-def with_own_connection(act: Callable[[], Given]) -> Given:
-    try:
-        return act()
-    finally:
-        connection.close()
-
-
-@contextmanager
-def beside() -> Iterator[Callable[[Callable[[], Any]], Future[Any]]]:
-    """Let acts run beside the test, each on a connection of its own."""
-    with ThreadPoolExecutor(max_workers=16) as pool:
-        yield lambda act: pool.submit(with_own_connection, act)
-
-
-def at_once(*acts: Callable[[], Any]) -> list[Any]:
-    """Do all of `acts` at the same moment; give what each returned or raised."""
-    barrier = threading.Barrier(len(acts))
-
-    def together(act: Callable[[], Any]) -> Any:
-        connection.ensure_connection()  # not while the others already act
-        barrier.wait(timeout=30)
-        try:
-            return act()
-        except Exception as error:  # noqa: BLE001 (what it raised is what it gives)
-            return error
-
-    with beside() as run:
-        futures = [run(lambda act=act: together(act)) for act in acts]  # type: ignore[misc]
-        return [future.result(timeout=60) for future in futures]
-
-
-def someone_is_blocked() -> bool:
-    """Whether another connection of this database waits for a lock."""
-    with connection.cursor() as cursor:
-        # Inside a transaction the view is looked at once, and remembered.
-        cursor.execute("SELECT pg_stat_clear_snapshot()")
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
-        return bool(cursor.fetchone()[0])
-
-
-def wait_until_blocked() -> None:
-    wait_for(someone_is_blocked, "the other one waits for a lock")
-
-
-def worker() -> Any:
-    return Worker.objects.create(host="here", pid=1, workflows=[]).pk
-
-
-def expire_lease(run: Run) -> None:
-    Run.objects.filter(pk=run.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
-
-
 # --- claims -----------------------------------------------------------------------------------
 
 ORDER = {"number": "ORD-7001", "refundable": "125.00"}
-
-
-def claimed(run: Run) -> Claim:
-    claim = claim_run(run.pk, worker())
-    assert claim is not None
-    return claim
 
 
 def claim_together(run: Run) -> None:
@@ -326,23 +231,6 @@ def test_many_sweeps_at_once_tell_of_each_run_once() -> None:
 # --- sends ------------------------------------------------------------------------------------
 
 
-def claim_at_write(run: Run) -> Claim:
-    keeper = Keeper()
-    claim = claim_run(run.pk, keeper.worker)
-    while claim is not None and claim.step.kind != "write":
-        claim = take_step(claim, keeper)
-    assert claim is not None
-    return claim
-
-
-def opened(claim: Claim) -> Operation:
-    return open_operation(claim, claim.step.function(RunView(claim)), provider_of(claim))
-
-
-def begin(operation: Operation, claim: Claim) -> Transmission:
-    return transmitting.begin(operation, claim, Purpose.FIRST, contract_of(operation))
-
-
 def test_a_send_that_begins_while_dispatch_is_being_turned_off_does_not_begin() -> None:
     """Promise P13: the switch is read at the last moment, and waited for."""
     ready_provider("payments")
@@ -446,121 +334,3 @@ def test_a_worker_that_parks_and_a_reconciliation_of_the_same_run_do_not_lock_ea
 
     given = at_once(park_it, look_at_it)
     assert [each for each in given if isinstance(each, OperationalError)] == []
-
-
-# --- decisions --------------------------------------------------------------------------------
-
-REPEATS = 20
-
-
-def answer_on(hold: Hold, kind: DecisionKind, **fields: Any) -> Answer:
-    given: dict[str, Any] = {
-        "note": NOTE,
-        "version": hold.version,
-        "token": uuid4(),
-        "code": code_of(hold.operation_id or hold.run_id),
-        "resource": "c_1",
-    }
-    return Answer(kind=kind, **(given | fields))
-
-
-def decide_together(operation: Operation, first: Any, second: Any) -> Decision:
-    hold = open_hold_of(operation)
-    given = at_once(
-        lambda: record_decision(hold.pk, first, answer_on(hold, DecisionKind.APPLIED)),
-        lambda: record_decision(hold.pk, second, answer_on(hold, DecisionKind.ABANDON)),
-    )
-    (recorded,) = Decision.objects.filter(hold=hold)
-    (told,) = (each for each in given if isinstance(each, AlreadyDecided))
-    assert told.decision == recorded
-    assert recorded in given
-    return recorded
-
-
-def test_of_two_decisions_at_the_same_moment_one_counts_and_the_other_is_told(
-    destination: RunningDestination,
-) -> None:
-    """A19: never two, never none, and never a success for the one that was not recorded."""
-    provider = ready_provider("desk", destination.url)
-    assert provider.default_queue is not None
-    second = owner_of(provider.default_queue, "reviewer_2")
-    for _ in range(REPEATS):
-        operation = held_operation(destination)
-        recorded = decide_together(operation, person(), second)
-        operation.refresh_from_db()
-        was_applied = recorded.kind == "applied"
-        assert operation.state == ("applied" if was_applied else "abandoned")
-        run = settled(operation.run)
-        assert run.state == "completed"
-        assert ("noted as c_1" in run.result) is was_applied
-    assert Decision.objects.count() == REPEATS
-    assert first_broken_entry() is None
-
-
-def test_two_clicks_at_the_same_moment_decide_once_and_give_the_same(
-    destination: RunningDestination,
-) -> None:
-    """A20."""
-    ready_provider("desk", destination.url)
-    for _ in range(5):
-        hold = open_hold_of(held_operation(destination))
-        answer = answer_on(hold, DecisionKind.APPLIED)
-        given = at_once(*[partial(record_decision, hold.pk, person(), answer)] * 4)
-        assert given == [Decision.objects.get(hold=hold)] * 4
-
-
-def test_a_decision_waits_for_proof_that_is_being_written_and_is_then_refused(
-    destination: RunningDestination,
-) -> None:
-    ready_provider("machines", destination.url)
-    destination.client.arm("lookup_unavailable", times=None)
-    operation = held_operation(destination, "replacement_worker")
-    hold = open_hold_of(operation)
-    destination.client.disarm()
-    reviewer = person()
-    with beside() as do:
-        with transaction.atomic():
-            reconciling.ask_again(operation.pk)
-            deciding = do(
-                lambda: record_decision(hold.pk, reviewer, answer_on(hold, DecisionKind.ABANDON))
-            )
-            wait_until_blocked()
-        with pytest.raises(AlreadyDecided, match="Proof arrived meanwhile"):
-            deciding.result(timeout=10)
-    operation.refresh_from_db()
-    assert operation.state == "applied"
-    assert not Decision.objects.exists()
-
-
-# --- the record of records --------------------------------------------------------------------
-
-
-def test_entries_from_many_at_once_make_one_unbroken_chain() -> None:
-    def add(actor: int) -> None:
-        for number in range(5):
-            with transaction.atomic():
-                add_entry(f"user:{actor}", "decided", f"operation:{number}", {"n": number})
-
-    given = at_once(*(lambda actor=actor: add(actor) for actor in range(8)))
-    assert given == [None] * 8
-    assert list(AuditEntry.objects.order_by("seq").values_list("seq", flat=True)) == list(
-        range(1, 41)
-    )
-    assert first_broken_entry() is None
-
-
-def test_an_entry_that_is_rolled_back_leaves_no_gap() -> None:
-    with beside() as do:
-        with transaction.atomic():
-            add_entry("user:1", "decided", "operation:1", {})
-            waiting = do(_add_one)
-            wait_until_blocked()
-            transaction.set_rollback(True)
-        waiting.result(timeout=10)
-    assert AuditEntry.objects.get().seq == 1
-    assert first_broken_entry() is None
-
-
-def _add_one() -> None:
-    with transaction.atomic():
-        add_entry("user:2", "decided", "operation:2", {})

@@ -1,0 +1,65 @@
+"""Two at once: acts beside the test, each on a database connection of its own.
+
+Where the order matters, a test waits until the other backend is observed to be blocked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from django.db import connection
+
+from tests.waiting import wait_for
+
+Given = TypeVar("Given")
+
+
+def with_own_connection(act: Callable[[], Given]) -> Given:
+    try:
+        return act()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def beside() -> Iterator[Callable[[Callable[[], Any]], Future[Any]]]:
+    """Let acts run beside the test, each on a connection of its own."""
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        yield lambda act: pool.submit(with_own_connection, act)
+
+
+def at_once(*acts: Callable[[], Any]) -> list[Any]:
+    """Do all of `acts` at the same moment; give what each returned or raised."""
+    barrier = threading.Barrier(len(acts))
+
+    def together(act: Callable[[], Any]) -> Any:
+        connection.ensure_connection()  # not while the others already act
+        barrier.wait(timeout=30)
+        try:
+            return act()
+        except Exception as error:  # noqa: BLE001 (what it raised is what it gives)
+            return error
+
+    with beside() as run:
+        futures = [run(lambda act=act: together(act)) for act in acts]  # type: ignore[misc]
+        return [future.result(timeout=60) for future in futures]
+
+
+def someone_is_blocked() -> bool:
+    """Whether another connection of this database waits for a lock."""
+    with connection.cursor() as cursor:
+        # Inside a transaction the view is looked at once, and remembered.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return bool(cursor.fetchone()[0])
+
+
+def wait_until_blocked() -> None:
+    wait_for(someone_is_blocked, "the other one waits for a lock")
