@@ -82,8 +82,8 @@ def test_htmx_gets_the_form_s_place_and_what_moved_with_it(owner: Client, held: 
     assert "<html" not in text
     assert 'id="decide"' in text
     assert 'data-focus="record-h"' in text
-    for part in ("head", "blocks", "record"):
     for part in ("head", "blocks", "record", "needs-you"):
+        assert f'id="{part}"' in text
     assert "<form" not in text
 
 
