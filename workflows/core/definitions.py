@@ -232,6 +232,9 @@ class Registry:
     def has(self, name: str, version: int) -> bool:
         return (name, version) in self._known
 
+    def steps(self) -> list[tuple[Workflow, Step]]:
+        return [(known, step) for known in self._known.values() for step in known.steps.values()]
+
     def pairs(self) -> list[tuple[str, int]]:
         return sorted(self._known)
 

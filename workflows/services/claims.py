@@ -29,6 +29,9 @@ from workflows.sql import fetch
 
 log = structlog.get_logger(__name__)
 
+# Time enough to hold a run whose step is gone.
+MISSING_STEP_TIMEOUT = timedelta(minutes=1)
+
 Also = Callable[[], None]
 """Work that must commit together with a move, in its transaction."""
 
@@ -64,49 +67,36 @@ def claim_run(run: UUID, worker: UUID) -> Claim | None:
     is held with that reason.
     """
     failpoint("before_claim")
-    pairs = registry.pairs()
-    with transaction.atomic():
-        rows = fetch(
-            "claim",
-            {
-                "run": run,
-                "worker": worker,
-                "lease": settings.ROMULUS_LEASE_SECONDS,
-                "names": [name for name, _ in pairs],
-                "versions": [version for _, version in pairs],
-            },
-        )
-        if not rows:
-            return None
-        claim = opened(rows[0], worker)
+    attempt = new_id()
+    steps = registry.steps()
+    rows = fetch(
+        "claim",
+        {
+            "run": run,
+            "worker": worker,
+            "attempt": attempt,
+            "lease": settings.ROMULUS_LEASE_SECONDS,
+            "names": [workflow.name for workflow, _ in steps],
+            "versions": [workflow.version for workflow, _ in steps],
+            "steps": [step.name for _, step in steps],
+            "timeouts": [step.timeout.total_seconds() for _, step in steps],
+            "missing": MISSING_STEP_TIMEOUT.total_seconds(),
+        },
+    )
+    if not rows:
+        return None
+    claim = claim_of(rows[0], worker, attempt)
     failpoint("after_claim", claim.step.name)
     return claim
 
 
-def opened(row: dict[str, Any], worker: UUID) -> Claim:
-    """Write the attempt of a claimed row, in the claim's own transaction."""
+def claim_of(row: dict[str, Any], worker: UUID, attempt: UUID) -> Claim:
     workflow = registry.get(row["workflow"], row["version"])
-    known = workflow.steps.get(row["step"])
-    step = known or missing_step(row["step"])
-    attempt = new_id()
-    fetch(
-        "open_attempt",
-        {
-            "attempt": attempt,
-            "run": row["id"],
-            "step": row["step"],
-            "visit": row["visit"],
-            "number": row["tries"] + 1,
-            "worker": worker,
-            "fence": row["fence"],
-            "timeout": step.timeout.total_seconds(),
-        },
-    )
     return Claim(
         run=row["id"],
         workflow=workflow,
         tenant=row["tenant_id"],
-        step=step,
+        step=workflow.steps.get(row["step"]) or missing_step(row["step"]),
         visit=row["visit"],
         number=row["tries"] + 1,
         failures=row["failures"],
@@ -126,7 +116,7 @@ def missing_step(name: str) -> Step:
     def gone(_run: Any) -> None:
         raise AssertionError("never run")
 
-    return Step(name, "missing", gone, Any, RetryPolicy(), timedelta(minutes=1), "hold", "", name)
+    return Step(name, "missing", gone, Any, RetryPolicy(), MISSING_STEP_TIMEOUT, "hold", "", name)
 
 
 def commit_step(claim: Claim, value: Json, *, go_on: bool, also: Also = nothing) -> Claim | None:

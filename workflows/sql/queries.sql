@@ -4,24 +4,31 @@
 
 -- claim --
 -- Claim one run: a ready one that is due, or a running one whose lease ran out (take-over, which
--- marks the earlier attempt lost). Of two claims at once, one finds the row locked and gets
--- nothing. A worker claims only (workflow, version) pairs that it has.
+-- marks the earlier attempt lost), and open its attempt. Of two claims at once, one finds the row
+-- locked and gets nothing. A worker claims only (workflow, version) pairs that it has; `known`
+-- holds their steps with the time that each may take, in seconds.
 -- The new attempt's number and the tries that this step has used up come from the attempts of the
 -- same step and visit; one that still says running here is the one being marked lost.
-WITH due AS (
-    SELECT r.id, r.state
+WITH known AS (
+    SELECT *
+    FROM unnest(%(names)s::text[], %(versions)s::int[], %(steps)s::text[], %(timeouts)s::float8[])
+        AS k (workflow, version, step, timeout)
+),
+due AS (
+    SELECT r.id
     FROM workflows_run r
     WHERE r.id = %(run)s
       AND (
           (r.state = 'ready' AND r.ready_at <= statement_timestamp())
           OR (r.state = 'running' AND r.lease_expires_at < statement_timestamp())
       )
-      AND (r.workflow, r.version) IN (SELECT * FROM unnest(%(names)s::text[], %(versions)s::int[]))
+      AND (r.workflow, r.version) IN (SELECT workflow, version FROM known)
     FOR UPDATE SKIP LOCKED
 ),
 lost AS (
     UPDATE workflows_attempt a
-    SET state = 'lost', ended_at = statement_timestamp(), error = 'its worker went quiet and the lease ran out'
+    SET state = 'lost', ended_at = statement_timestamp(),
+        error = 'its worker went quiet and the lease ran out'
     FROM due
     WHERE a.run_id = due.id AND a.state = 'running'
     RETURNING a.id
@@ -34,28 +41,34 @@ claimed AS (
     -- The count orders this after the attempt is marked lost: one attempt runs at a time.
     WHERE r.id = due.id AND (SELECT count(*) FROM lost) >= 0
     RETURNING r.*
+),
+counted AS (
+    SELECT
+        count(a.id) AS tries,
+        count(*) FILTER (
+            WHERE a.fence > c.counts_from_fence AND a.state = 'failed'
+        ) AS failures,
+        count(*) FILTER (
+            WHERE a.fence > c.counts_from_fence AND a.state IN ('lost', 'superseded', 'running')
+        ) AS lost
+    FROM claimed c
+    LEFT JOIN workflows_attempt a ON a.run_id = c.id AND a.step = c.step AND a.visit = c.visit
+    GROUP BY c.id
+),
+opened AS (
+    INSERT INTO workflows_attempt
+        (id, run_id, step, visit, number, worker, fence, claimed_at, timeout_at, state, error)
+    SELECT %(attempt)s, c.id, c.step, c.visit, counted.tries + 1, %(worker)s, c.fence,
+        statement_timestamp(),
+        statement_timestamp() + coalesce(k.timeout, %(missing)s) * interval '1 second',
+        'running', ''
+    FROM counted, claimed c
+    LEFT JOIN known k ON (k.workflow, k.version, k.step) = (c.workflow, c.version, c.step)
 )
 SELECT
     c.id, c.workflow, c.version, c.tenant_id, c.step, c.visit, c.input, c.fence, c.created_at,
-    statement_timestamp() AS claimed_at,
-    (SELECT count(*) FROM workflows_attempt a
-     WHERE a.run_id = c.id AND a.step = c.step AND a.visit = c.visit) AS tries,
-    (SELECT count(*) FROM workflows_attempt a
-     WHERE a.run_id = c.id AND a.step = c.step AND a.visit = c.visit
-       AND a.fence > c.counts_from_fence AND a.state = 'failed') AS failures,
-    (SELECT count(*) FROM workflows_attempt a
-     WHERE a.run_id = c.id AND a.step = c.step AND a.visit = c.visit
-       AND a.fence > c.counts_from_fence AND a.state IN ('lost', 'superseded', 'running')) AS lost
-FROM claimed c
-
--- open_attempt --
--- The attempt of a claim, in the same transaction as the claim.
-INSERT INTO workflows_attempt
-    (id, run_id, step, visit, number, worker, fence, claimed_at, timeout_at, state, error)
-VALUES
-    (%(attempt)s, %(run)s, %(step)s, %(visit)s, %(number)s, %(worker)s, %(fence)s, statement_timestamp(),
-     statement_timestamp() + %(timeout)s * interval '1 second', 'running', '')
-RETURNING id
+    statement_timestamp() AS claimed_at, counted.tries, counted.failures, counted.lost
+FROM claimed c, counted
 
 -- commit_step --
 -- Promise P1: output, end of the attempt, and the move past the step, in one statement; and, when
