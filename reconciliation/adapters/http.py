@@ -32,6 +32,7 @@ from workflows.core.words import is_storable, storable
 
 MAX_ANSWER_BYTES = 1024 * 1024
 OK = 200
+KEY_LENGTH = 36  # a key is the operation's ID
 # A provider that says "come back in a year" is asked again tomorrow.
 LONGEST_RETRY_AFTER_SECONDS = 86_400.0
 LONGEST_ID = 300  # of a resource; its column's length
@@ -133,11 +134,21 @@ class HttpAdapter(Adapter):
             actions = self.settings.actions
         except InvalidProvider as error:
             return [str(error)]
-        return [
-            f"action {name}: the contract has look-ups and the action has none"
+        problems = [
+            f"action {name}: the contract has {what} and the action has none"
             for name, action in actions.items()
-            if self.contract.look_up and action.look_up is None
+            for what, claimed, declared in (
+                ("look-ups", self.contract.look_up, action.look_up),
+                ("a check of the result", self.contract.verifies, action.verify),
+            )
+            if claimed and declared is None
         ]
+        rule = self.contract.key
+        if rule is not None and rule.max_length < KEY_LENGTH:
+            problems.append(
+                f"the provider's keys have {rule.max_length} characters at most, ours {KEY_LENGTH}"
+            )
+        return problems
 
     def action(self, name: str) -> ActionSettings:
         try:

@@ -4,7 +4,6 @@ RomulusError
 ├── UsageError
 │   ├── InvalidContract        names the field and the file or row
 │   ├── InvalidProvider        names the setting
-│   ├── DuplicateEffect        two intents of one step under one effect key
 │   └── InvalidDecision        a decision that lacks what it needs; names the field
 └── Conflict
     ├── AlreadyDecided         somebody decided first; carries the decision
@@ -25,10 +24,6 @@ class InvalidContract(UsageError):
 
 class InvalidProvider(UsageError):
     """This provider cannot be used as it is set up."""
-
-
-class DuplicateEffect(UsageError):
-    """This step has already intended another effect under this effect key."""
 
 
 class InvalidDecision(UsageError):

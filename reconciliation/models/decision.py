@@ -13,8 +13,6 @@ from reconciliation.models.hold import Hold
 from reconciliation.models.operation import Operation
 from workflows.models.ids import new_id
 
-FORM_CONSTRAINT = "decision_once_per_form"
-
 
 class Decision(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -40,7 +38,7 @@ class Decision(models.Model):
                 name="decision_kind_known",
                 condition=Q(kind__in=[kind.value for kind in DecisionKind]),
             ),
-            models.UniqueConstraint(name=FORM_CONSTRAINT, fields=["token"]),
+            models.UniqueConstraint(name="decision_once_per_form", fields=["token"]),
             # Two reviewers who read the same version: one of them decides.
             models.UniqueConstraint(
                 name="decision_once_per_hold_version", fields=["hold", "hold_version"]

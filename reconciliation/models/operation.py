@@ -12,8 +12,6 @@ from reconciliation.querysets import OperationQuerySet
 from workflows.models import Run
 from workflows.models.ids import new_id
 
-EFFECT_CONSTRAINT = "operation_once_per_effect"
-
 
 class Operation(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -61,7 +59,7 @@ class Operation(models.Model):
                 | (~Q(state__in=SETTLED) & Q(settled_at__isnull=True)),
             ),
             models.UniqueConstraint(
-                name=EFFECT_CONSTRAINT, fields=["run", "step", "visit", "effect"]
+                name="operation_once_per_effect", fields=["run", "step", "visit", "effect"]
             ),
             models.UniqueConstraint(
                 name="operation_key_once_per_provider", fields=["provider", "idempotency_key"]

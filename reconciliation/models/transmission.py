@@ -11,8 +11,6 @@ from reconciliation.models.operation import Operation
 from workflows.models import Attempt
 from workflows.models.ids import new_id
 
-ONE_IN_FLIGHT_CONSTRAINT = "transmission_one_sending"
-
 
 class Transmission(models.Model):
     # By the clock of the process that sends it, not stored: after this no byte of it may leave.
@@ -57,7 +55,7 @@ class Transmission(models.Model):
             ),
             # Nothing of an operation is sent while something of it is recorded as on its way.
             models.UniqueConstraint(
-                name=ONE_IN_FLIGHT_CONSTRAINT,
+                name="transmission_one_sending",
                 fields=["operation"],
                 condition=Q(state=TransmissionState.SENDING),
             ),

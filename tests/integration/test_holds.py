@@ -22,12 +22,14 @@ from reconciliation.services.reconcile import ask_again
 from tests.destination import RunningDestination
 from tests.factories import (
     NOTE,
+    PERSONALITIES,
     advanced,
     code_of,
     held_operation,
     open_hold_of,
     owner_of,
     person,
+    quick_contract,
     ready_provider,
     settled,
     started_run,
@@ -326,3 +328,27 @@ def test_a_provider_whose_only_owner_has_left_is_not_ready() -> None:
     assert provider.default_queue is not None
     owner_of(provider.default_queue, "reviewer_2")
     assert missing_of(provider) == ()
+
+
+@pytest.mark.parametrize(
+    ("slug", "contract", "drop", "says"),
+    [
+        ("machines", {}, "look_up", "the contract has look-ups and the action has none"),
+        ("machines", {}, "verify", "the contract has a check of the result and the action has"),
+        (
+            "payments",
+            {"key": {"carrier": "header", "name": "Idempotency-Key", "max_length": 20}},
+            "",
+            "keys have 20 characters at most, ours 36",
+        ),
+    ],
+)
+def test_a_provider_that_cannot_do_what_its_contract_claims_is_not_ready(
+    slug: str, contract: dict[str, Any], drop: str, says: str
+) -> None:
+    kind = PERSONALITIES[slug]
+    provider = ready_provider(slug, contract_version=quick_contract(kind, **contract))
+    provider.refresh_from_db()  # its settings are its own from here on
+    for action in provider.settings["actions"].values():
+        action.pop(drop, None)
+    assert any(says in lack for lack in missing_of(provider))
