@@ -86,6 +86,8 @@ def test_a_held_step_leads_to_its_own_page(owner: Client) -> None:
     (row,) = page_at(owner).rows
     assert (row.id, row.url) == (run.pk, reverse("held_run", args=[run.pk]))
     assert "contract" in row.reason
+    # It is about no operation, so nothing is said of a provider's key.
+    assert "no key" not in owner.get(REVIEW).content.decode()
 
 
 def test_an_empty_queue_says_what_that_means_and_who_decided_last(owner: Client) -> None:
