@@ -90,6 +90,17 @@ def test_a_workflow_name_that_its_column_cannot_hold_is_refused() -> None:
         Workflow("a" * 201)
 
 
+@pytest.mark.parametrize("retain", [timedelta(0), timedelta(days=-1), timedelta.max])
+def test_outputs_of_a_workflow_are_kept_for_more_than_nothing(retain: timedelta) -> None:
+    with pytest.raises(InvalidDefinition, match=rf"^{HERE}:\d+: retain .*: more than nothing"):
+        Workflow("refund", retain=retain)
+
+
+def test_a_workflow_says_how_long_its_outputs_are_kept() -> None:
+    assert Workflow("refund").retain is None
+    assert Workflow("refund", retain=timedelta(days=30)).retain == timedelta(days=30)
+
+
 # --- steps ------------------------------------------------------------------------------------
 
 
@@ -264,6 +275,44 @@ def test_an_unknown_workflow_is_refused_and_what_is_known_is_named() -> None:
         known.latest("refund")
     with pytest.raises(UnknownWorkflow, match=r"'desk\.triage' version 2 here; known: desk"):
         known.get("desk.triage", 2)
+
+
+def test_what_is_claimable_is_every_step_in_four_lists() -> None:
+    known = Registry()
+    assert known.claimable() == ([], [], [], [])
+    slow = Workflow("slow", version=2)
+    slow.step(timeout=timedelta(minutes=1.5))(nothing)
+    known.add(slow)
+    known.add(triage())
+    assert known.claimable() == (
+        ["slow", "desk.triage", "desk.triage", "desk.triage"],
+        [2, 1, 1, 1],
+        ["nothing", "read", "note_result", "tell"],
+        [90.0, 300.0, 300.0, 300.0],
+    )
+
+
+def test_what_is_known_is_worked_out_once_for_each_that_is_added() -> None:
+    known, workflow = Registry(), triage()
+    known.add(workflow)
+    steps, pairs, claimable = known.steps(), known.pairs(), known.claimable()
+    assert known.steps() is steps
+    assert known.pairs() is pairs
+    assert known.claimable() is claimable
+    known.add(triage(2))
+    assert [(of.version, step.name) for of, step in known.steps()] == [
+        (version, name) for version in (1, 2) for name in ("read", "note_result", "tell")
+    ]
+    assert known.pairs() == [("desk.triage", 1), ("desk.triage", 2)]
+    assert len(known.claimable()[0]) == 6
+
+
+def test_a_workflow_that_was_given_a_step_is_checked_when_it_is_met_again() -> None:
+    known, workflow = Registry(), triage()
+    known.add(workflow)
+    workflow.step(then="nowhere")(nothing)
+    with pytest.raises(InvalidDefinition, match="names 'nowhere' in then="):
+        known.add(workflow)
 
 
 def test_the_workflows_of_a_module_are_found_once_each() -> None:

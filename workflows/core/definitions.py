@@ -1,83 +1,65 @@
-"""What an author writes: a workflow, its steps in order, and what each step needs.
+"""What an author writes: a workflow, its steps, and what each step needs.
 
     refund = Workflow("refund", version=3, input=RefundRequest)
 
     @refund.step(retries=3)
     def load_order(run) -> Order: ...
 
+    @refund.branch(to=("create_refund", END))
+    def is_owed(run) -> str: ...
+
     @refund.write(provider="payments")
     def create_refund(run) -> Intent: ...
 
-Steps run in the order written. A definition that cannot work is refused where it is written, with
-file and line. Step kinds beyond `step` are executed by whoever registered them
-(`workflows.services.kinds`); the definition only names them.
+Steps run in the order written; `then=` names another step to go on at, or `END`, and a branch
+returns the name of the next. What one step cannot be is refused where it is written
+(`step_checks`), what the steps cannot be together at registration (`graph`), each with file and
+line. Step kinds are executed by whoever registered them (`workflows.services.kinds`); the
+definition only names them.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any
 
-from workflows.core.errors import InvalidDefinition, UnknownWorkflow
-from workflows.core.intents import Intent
-from workflows.core.retry import RetryPolicy
-from workflows.core.values import adapter
+from workflows.core.errors import InvalidDefinition, UsageError
+from workflows.core.graph import Plan, Track, as_data, plan_of, reached, target_of
+from workflows.core.migration import Change, Migration, OutputRule
+from workflows.core.registry import Registry
+from workflows.core.step_checks import check_retain
+from workflows.core.step_kinds import StepKinds
+from workflows.core.steps import END, Child, ChildEnd, Step, calling_place
 
-NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+__all__ = [
+    "END",
+    "Child",
+    "ChildEnd",
+    "Migration",
+    "Registry",
+    "Step",
+    "Track",
+    "Workflow",
+    "workflows_in",
+]
+
 WORKFLOW_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
-
-# A step that says nothing may run this long before it is taken for hung and replaced.
-DEFAULT_TIMEOUT = timedelta(minutes=5)
-LONGEST_TIMEOUT = timedelta(days=7)  # longer work is a wait, or more than one step
 MAX_NAME = 200  # its column's length
-
-OnFailure = Literal["fail", "hold"]
-OnAbandon = Literal["fail", "continue"]
-StepFunction = Callable[[Any], Any]
-
-
-@dataclass(frozen=True)
-class WriteOptions:
-    """How a `write` step reaches its provider.
-
-    Attributes:
-        provider: slug of the provider that the write goes to.
-        on_abandon: what the run does when a person abandons the operation: `fail`, or `continue`
-            with no output.
-    """
-
-    provider: str
-    on_abandon: OnAbandon = "fail"
-
-
-@dataclass(frozen=True)
-class Step:
-    """A named position in a workflow."""
-
-    name: str
-    kind: str
-    function: StepFunction
-    returns: Any
-    retry: RetryPolicy
-    timeout: timedelta
-    on_failure: OnFailure
-    place: str  # "file:line" of the author's function, for messages
-    title: str  # what the step does, in the first words of its docstring, or its name
-    write: WriteOptions | None = None
 
 
 @dataclass
-class Workflow:
+class Workflow(StepKinds):
     """A named, versioned list of steps in code.
 
     Args:
         name: letters, digits and underscores, in parts separated by dots.
         version: a whole number from 1; a run keeps the version it started with.
         input: the type of the input: a pydantic model, dataclass, TypedDict or plain dict.
+        retain: how long after a run's end its outputs are kept; None keeps them as long as the
+            site does. A step's own `retain` goes before it.
 
     Raises:
         InvalidDefinition: names the file and line of what cannot work.
@@ -86,12 +68,14 @@ class Workflow:
     name: str
     version: int = 1
     input: Any = dict[str, Any]
+    retain: timedelta | None = None
     steps: dict[str, Step] = field(default_factory=dict, init=False)
+    migrations: dict[int, Migration] = field(default_factory=dict, init=False)
     place: str = field(default="", init=False)
+    _plan: Plan | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        caller = inspect.stack()[2]
-        self.place = f"{caller.filename}:{caller.lineno}"
+        self.place = calling_place(above=2)
         if not WORKFLOW_NAME.fullmatch(self.name) or len(self.name) > MAX_NAME:
             raise InvalidDefinition(
                 f"{self.place}: workflow name {self.name!r}: use lower-case letters, digits and _, "
@@ -99,147 +83,114 @@ class Workflow:
             )
         if self.version < 1:
             raise InvalidDefinition(f"{self.place}: version {self.version}: start at 1")
+        check_retain(self.place, self.retain)
 
-    # --- for authors ------------------------------------------------------------------------
-
-    def step(
+    def migrates(
         self,
         *,
-        retries: int | RetryPolicy = 0,
-        timeout: timedelta = DEFAULT_TIMEOUT,
-        on_failure: OnFailure = "fail",
-    ) -> Callable[[StepFunction], StepFunction]:
-        """Add a step that computes or reads; it may run more than once before it commits."""
-        policy = retries if isinstance(retries, RetryPolicy) else RetryPolicy(attempts=retries + 1)
-        return self._adder("step", policy, timeout, on_failure)
+        from_version: int,
+        steps: Mapping[str, str] | None = None,
+        outputs: Mapping[str, OutputRule] | None = None,
+        input: Change | None = None,
+    ) -> None:
+        """Let runs of an earlier version go on under this one.
 
-    def write(
-        self,
-        *,
-        provider: str,
-        timeout: timedelta = DEFAULT_TIMEOUT,
-        on_failure: OnFailure = "fail",
-        on_abandon: OnAbandon = "fail",
-    ) -> Callable[[StepFunction], StepFunction]:
-        """Add a step that describes one external effect; the ledger sends and settles it.
-
-        The function returns an `Intent` and must not write by itself. It has no retries: whether
-        a write may be sent again is the provider contract's matter, never the step's.
-        """
-        options = WriteOptions(provider, on_abandon)
-        return self._adder("write", RetryPolicy(), timeout, on_failure, options)
-
-    def _adder(
-        self,
-        kind: str,
-        retry: RetryPolicy,
-        timeout: timedelta,
-        on_failure: OnFailure,
-        write: WriteOptions | None = None,
-    ) -> Callable[[StepFunction], StepFunction]:
-        def add(function: StepFunction) -> StepFunction:
-            name, place = function.__name__, place_of(function)
-            returns = return_type(function, place)
-            if kind == "write" and returns is not Intent:
-                raise InvalidDefinition(f"{place}: write step {name!r} must be annotated -> Intent")
-            check_choices(place, on_failure, write)
-            if not timedelta(0) < timeout <= LONGEST_TIMEOUT:
-                raise InvalidDefinition(
-                    f"{place}: timeout {timeout}: more than nothing, at most {LONGEST_TIMEOUT}"
-                )
-            if kind != "write":
-                check_storable(returns, place)
-            if not NAME.fullmatch(name):
-                raise InvalidDefinition(f"{place}: step name {name!r}: use lower case and _")
-            if name in self.steps:
-                raise InvalidDefinition(
-                    f"{place}: step {name!r} is already defined at {self.steps[name].place}"
-                )
-            title = (inspect.getdoc(function) or name.replace("_", " ").capitalize()).split("\n")[0]
-            self.steps[name] = Step(
-                name, kind, function, returns, retry, timeout, on_failure, place, title, write
+            flow.migrates(
+                from_version=2,
+                steps={"load": "load_order"},
+                outputs={"load": lambda old: {"number": old}},
             )
-            return function
 
-        return add
+        Args:
+            from_version: the earlier version, of the same name.
+            steps: the new name of each step that has another one. A run at a step that this
+                version does not have cannot go on under it.
+            outputs: by the OLD step's name: the name of the step that its output belongs to now;
+                or a function that makes the new output, in plain JSON, of the old one, for the
+                step that `steps` says; or None, for nowhere. Without a word here an output goes
+                where `steps` says, as it is.
+            input: a function that makes the new input, in plain JSON, of the old one.
+        """
+        migration = Migration(
+            from_version,
+            dict(steps or {}),
+            dict(outputs or {}),
+            input,
+            place=calling_place(above=1),
+            into=self.steps,
+        )
+        migration.check_version(self.version, self.migrations)
+        self.migrations[from_version] = migration
+        self._plan = None
+
+    def _add(self, step: Step) -> None:
+        super()._add(step)
+        self._plan = None
 
     # --- for the engine ---------------------------------------------------------------------
 
+    def check(self) -> None:
+        """Work out the order of the steps.
+
+        Raises:
+            InvalidDefinition: names the file and line of what cannot work.
+        """
+        self._plan = plan_of(self.name, self.place, self.steps)
+        for migration in self.migrations.values():
+            migration.check()
+
+    @property
+    def plan(self) -> Plan:
+        """The order of the steps, worked out once; raises as `check` does."""
+        if self._plan is None:
+            self.check()
+        assert self._plan is not None
+        return self._plan
+
     @property
     def first(self) -> Step:
-        return next(iter(self.steps.values()))
+        return self.steps[self.plan.first]
 
     def after(self, step: str) -> Step | None:
-        """Return the step that follows `step`, or None at the end."""
-        names = list(self.steps)
-        position = names.index(step) + 1
-        return self.steps[names[position]] if position < len(names) else None
+        """Return the step that follows `step`, or None at the end of the run or of its branch.
+
+        Raises:
+            UsageError: it is a branch, which says by itself where it goes on, or no step.
+        """
+        following = self.plan.after.get(step)
+        if following is None:
+            raise UsageError(
+                f"workflow {self.name}: {step!r} is a branch or no step; nothing follows by itself"
+            )
+        return self.steps[following] if following else None
+
+    def target(self, step: str, chosen: object) -> Step | None:
+        """Return the step that the branch `step` has `chosen`, or None: the end.
+
+        Raises:
+            UsageError: it chose something else; names what it may choose.
+        """
+        name = target_of(self.steps[step], chosen)
+        return None if name == END else self.steps[name]
+
+    def may_revisit(self, step: str) -> bool:
+        """Return whether one run can come to `step` more than once."""
+        return step in self.plan.loops
+
+    def track_of(self, step: str) -> Track | None:
+        """Return the branch of a parallel group that `step` is in; None for the main line."""
+        return self.plan.tracks.get(step)
+
+    def later(self, step: str) -> list[Step]:
+        """Return the other steps that may come after `step`, in written order."""
+        ahead = reached(self.plan.leads[step], self.plan.leads)
+        return [other for name, other in self.steps.items() if name in ahead and name != step]
 
     @property
     def graph(self) -> list[dict[str, Any]]:
-        """The steps as data, in order, each with the names of those that can follow."""
-        return [
-            {
-                "name": step.name,
-                "kind": step.kind,
-                "title": step.title,
-                "next": [following.name] if (following := self.after(step.name)) else [],
-            }
-            for step in self.steps.values()
-        ]
-
-
-class Registry:
-    """The workflows that this process has, by name and version."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, int], Workflow] = {}
-
-    def add(self, workflow: Workflow) -> None:
-        """Make `workflow` known.
-
-        Raises:
-            InvalidDefinition: it has no step, or this name and version is taken.
-        """
-        if not workflow.steps:
-            raise InvalidDefinition(f"{workflow.place}: workflow {workflow.name!r} has no step")
-        taken = self._known.get((workflow.name, workflow.version))
-        if taken is workflow:
-            return
-        if taken:
-            raise InvalidDefinition(
-                f"{workflow.place}: {workflow.name} version {workflow.version} "
-                f"is already defined at {taken.place}"
-            )
-        self._known[workflow.name, workflow.version] = workflow
-
-    def get(self, name: str, version: int) -> Workflow:
-        """Raises `UnknownWorkflow`, naming what is known."""
-        try:
-            return self._known[name, version]
-        except KeyError:
-            raise UnknownWorkflow(
-                f"no workflow {name!r} version {version} here; known: {self.summary()}"
-            ) from None
-
-    def latest(self, name: str) -> Workflow:
-        """Raises `UnknownWorkflow`, naming what is known."""
-        versions = [version for known, version in self._known if known == name]
-        if not versions:
-            raise UnknownWorkflow(f"no workflow {name!r} here; known: {self.summary()}")
-        return self._known[name, max(versions)]
-
-    def has(self, name: str, version: int) -> bool:
-        return (name, version) in self._known
-
-    def steps(self) -> list[tuple[Workflow, Step]]:
-        return [(known, step) for known in self._known.values() for step in known.steps.values()]
-
-    def pairs(self) -> list[tuple[str, int]]:
-        return sorted(self._known)
-
-    def summary(self) -> str:
-        return ", ".join(f"{name} v{version}" for name, version in self.pairs()) or "none"
+        """The steps as data, in written order, each with the names of those that can follow; a
+        parallel group also with the names of each of its branches."""
+        return as_data(self.steps, self.plan)
 
 
 def workflows_in(namespace: Mapping[str, Any]) -> list[Workflow]:
@@ -249,37 +200,3 @@ def workflows_in(namespace: Mapping[str, Any]) -> list[Workflow]:
         if isinstance(value, Workflow) and not any(value is known for known in found):
             found.append(value)
     return found
-
-
-def place_of(function: StepFunction) -> str:
-    code = inspect.unwrap(function).__code__
-    return f"{code.co_filename}:{code.co_firstlineno}"
-
-
-def check_choices(place: str, on_failure: str, write: WriteOptions | None) -> None:
-    if on_failure not in get_args(OnFailure):
-        raise InvalidDefinition(f"{place}: on_failure={on_failure!r}: one of {get_args(OnFailure)}")
-    if write is not None and write.on_abandon not in get_args(OnAbandon):
-        choices = get_args(OnAbandon)
-        raise InvalidDefinition(f"{place}: on_abandon={write.on_abandon!r}: one of {choices}")
-
-
-def check_storable(returns: Any, place: str) -> None:
-    """Raise `InvalidDefinition` for an annotation that no value can be stored under."""
-    try:
-        adapter(returns)
-    except Exception as error:
-        name = getattr(returns, "__name__", returns)
-        raise InvalidDefinition(
-            f"{place}: an output of type {name} cannot be stored; "
-            "use a pydantic model, a dataclass or a plain type"
-        ) from error
-
-
-def return_type(function: StepFunction, place: str) -> Any:
-    try:
-        return get_type_hints(function).get("return", Any)
-    except Exception as error:  # whatever evaluating the annotations raised
-        raise InvalidDefinition(
-            f"{place}: its annotations name something unknown: {error}"
-        ) from error

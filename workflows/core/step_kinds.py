@@ -1,0 +1,295 @@
+"""The step kinds that an author writes: one decorator each, and parallel groups.
+
+They only describe; what their steps do is in the handlers of each kind, which register themselves
+(`workflows.services.kinds`). What one step cannot be is refused here, with file and line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any, Unpack
+
+from workflows.core.errors import InvalidDefinition
+from workflows.core.retry import RetryPolicy
+from workflows.core.step_checks import (
+    check_step,
+    output_of_branch,
+    output_of_children,
+    output_of_sleep,
+    output_of_step,
+    output_of_write,
+    place_of,
+    title_of,
+)
+from workflows.core.steps import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_VISITS,
+    ChildEnd,
+    ChildrenOptions,
+    Join,
+    Leftover,
+    OnAbandon,
+    OnFailure,
+    Step,
+    StepFunction,
+    StepOptions,
+    Target,
+    WriteOptions,
+    calling_place,
+    name_of,
+    names_of,
+    policy_of,
+    targets_in,
+    then_of,
+)
+
+FEWEST_BRANCHES = 2
+
+Decorator = Callable[[StepFunction], StepFunction]
+
+
+class StepKinds:
+    """The author's side of a workflow."""
+
+    name: str
+    steps: dict[str, Step]
+
+    # Options that more than one kind takes:
+    #   timeout     how long the function may run before it is taken for hung and replaced
+    #   on_failure  what the run does when the step failed and its tries are spent
+    #   then        the step to go on at, or END; the next in written order by default
+    #   sensitive   the output is encrypted at rest
+    #   retain      how long after the run's end the output is kept
+
+    def step(
+        self,
+        *,
+        retries: int | RetryPolicy = 0,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        on_failure: OnFailure = "fail",
+        then: Target | None = None,
+        atomic: bool = False,
+        sensitive: bool = False,
+        retain: timedelta | None = None,
+    ) -> Decorator:
+        """Add a step that computes or reads; it may run more than once before it commits.
+
+        Args:
+            atomic: what the function writes through the ORM commits with its checkpoint, or not
+                at all.
+        """
+        return self._adder(
+            "step",
+            output_of_step,
+            retry=policy_of(retries),
+            timeout=timeout,
+            on_failure=on_failure,
+            then=then_of(then),
+            atomic=atomic,
+            sensitive=sensitive,
+            retain=retain,
+        )
+
+    def write(
+        self,
+        *,
+        provider: str,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        on_failure: OnFailure = "fail",
+        on_abandon: OnAbandon = "fail",
+        then: Target | None = None,
+        sensitive: bool = False,
+        retain: timedelta | None = None,
+        retries: object = None,
+    ) -> Decorator:
+        """Add a step that describes one external effect; the ledger sends and settles it.
+
+        The function returns an `Intent` and must not write by itself. It has no retries: whether
+        a write may be sent again is the provider contract's matter, never the step's. `retries`
+        is there to say so.
+        """
+        return self._adder(
+            "write",
+            partial(output_of_write, retries=retries),
+            retry=RetryPolicy(),
+            timeout=timeout,
+            on_failure=on_failure,
+            then=then_of(then),
+            write=WriteOptions(provider, on_abandon),
+            sensitive=sensitive,
+            retain=retain,
+        )
+
+    def branch(
+        self,
+        *,
+        to: Target | Sequence[Target],
+        max_visits: int = DEFAULT_VISITS,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        on_failure: OnFailure = "hold",
+    ) -> Decorator:
+        """Add a step whose function returns the name of the next one.
+
+        Args:
+            to: what it may return: names of steps, and `END`. An earlier one makes a loop.
+            max_visits: how often one run may come to this branch. Every loop has a branch in it,
+                so that every loop ends.
+        """
+        names = names_of(to)
+        return self._adder(
+            "branch",
+            partial(output_of_branch, to=names),
+            retry=RetryPolicy(),
+            timeout=timeout,
+            on_failure=on_failure,
+            then="",
+            to=names,
+            max_visits=max_visits,
+        )
+
+    def sleep(
+        self, *, timeout: timedelta = DEFAULT_TIMEOUT, then: Target | None = None
+    ) -> Decorator:
+        """Add a step whose function returns how long to wait, as a `timedelta`, or until when, as
+        a `datetime` with a zone."""
+        return self._adder(
+            "sleep",
+            output_of_sleep,
+            retry=RetryPolicy(),
+            timeout=timeout,
+            on_failure="fail",
+            then=then_of(then),
+        )
+
+    def children(
+        self,
+        *,
+        join: Join = "all",
+        at_once: int | None = None,
+        leftover: Leftover = "cancel",
+        retries: int | RetryPolicy = 0,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        on_failure: OnFailure = "fail",
+        then: Target | None = None,
+    ) -> Decorator:
+        """Add a step whose function returns the runs to start, as a list of `Child`.
+
+        Its output is a list of `ChildEnd`, in the order of the children.
+
+        Args:
+            join: when it goes on: `all` when every child has ended, whatever its end; `first`
+                with the first that completed, and it fails when none did; `any_failure` when all
+                have completed, and it fails as soon as one did not.
+            at_once: how many children may be unfinished at a time; no limit by default.
+            leftover: `cancel` children that are unfinished when the step is over, or `leave` them.
+        """
+        return self._adder(
+            "children",
+            output_of_children,
+            retry=policy_of(retries),
+            timeout=timeout,
+            on_failure=on_failure,
+            then=then_of(then),
+            children=ChildrenOptions(join, at_once, leftover),
+        )
+
+    def parallel(
+        self,
+        *branches: Target | Sequence[Target],
+        name: str = "",
+        on_failure: OnFailure = "fail",
+        then: Target | None = None,
+    ) -> None:
+        """Let branches run side by side, and go on when all have ended.
+
+            flow.parallel(pack, [bill, mail])
+
+        The group is a step by itself, at this place in the written order; the steps that it names
+        leave the main line. A branch that is held or fails does not stop the others, only the
+        join. Its output is a list of `ChildEnd`, in the order of the branches. A step is in one
+        branch of one group; groups do not nest.
+
+        Args:
+            branches: two at least, each one step or a list of steps in order.
+            name: of the group; by default its branches' first steps joined by `_and_`.
+            on_failure: what the run does when a branch failed, once all have ended.
+        """
+        place = calling_place(above=1)
+        for branch in branches:
+            self._check_own(branch, place)
+        named = tuple(map(names_of, branches))
+        if len(named) < FEWEST_BRANCHES or not all(named):
+            raise InvalidDefinition(
+                f"{place}: a parallel group has at least two branches, each with a step"
+            )
+        name = name or "_and_".join(branch[0] for branch in named)
+        self._add(
+            Step(
+                name=name,
+                kind="parallel",
+                function=no_function,
+                returns=list[ChildEnd],
+                retry=RetryPolicy(),
+                timeout=DEFAULT_TIMEOUT,
+                on_failure=on_failure,
+                place=place,
+                title=name.replace("_", " ").capitalize(),
+                then=then_of(then),
+                branches=named,
+            )
+        )
+
+    def _adder(
+        self,
+        kind: str,
+        output_of: Callable[[StepFunction, str], Any],
+        **options: Unpack[StepOptions],
+    ) -> Decorator:
+        """Return a decorator that adds a step of `kind`.
+
+        Args:
+            output_of: returns the type of the output, given the function and its place, or
+                refuses the function.
+        """
+
+        def add(function: StepFunction) -> StepFunction:
+            place = place_of(function)
+            self._add(
+                Step(
+                    name=function.__name__,
+                    kind=kind,
+                    function=function,
+                    returns=output_of(function, place),
+                    place=place,
+                    title=title_of(function),
+                    **options,
+                )
+            )
+            return function
+
+        return add
+
+    def _add(self, step: Step) -> None:
+        check_step(step)
+        if step.name in self.steps:
+            raise InvalidDefinition(
+                f"{step.place}: step {step.name!r} is already defined at "
+                f"{self.steps[step.name].place}"
+            )
+        self.steps[step.name] = step
+
+    def _check_own(self, branch: Target | Sequence[Target], place: str) -> None:
+        """Refuse a function in `branch` that is no step of this workflow."""
+        for target in targets_in(branch):
+            known = self.steps.get(name_of(target))
+            if callable(target) and (known is None or known.function != target):
+                raise InvalidDefinition(
+                    f"{place}: {name_of(target)!r} is no step of workflow {self.name!r} yet: "
+                    "decorate it first, or give its name"
+                )
+
+
+def no_function(_run: Any) -> None:
+    raise AssertionError("a parallel group is its branches, and has no function")

@@ -1,0 +1,199 @@
+"""What a step is: its kind, what it needs, and what its kind adds.
+
+Everything here is a value, made once when the author's module is imported and read by the engine
+for every step it takes. What is refused about one step is in `step_checks`, what is refused about
+all of them together in `graph`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final, Literal, NotRequired, TypedDict
+from uuid import UUID
+
+from workflows.core.retry import RetryPolicy
+
+END: Final = "$end"
+"""Where a step goes that is the last: the end of the run or, in a parallel group, of its branch."""
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+# A step that says nothing may run this long before it is taken for hung and replaced.
+DEFAULT_TIMEOUT = timedelta(minutes=5)
+
+# How often one run may come to a branch that says nothing: plenty for polling and paging, and
+# soon enough over for a loop that was never meant.
+DEFAULT_VISITS = 100
+
+OnFailure = Literal["fail", "hold"]
+OnAbandon = Literal["fail", "continue"]
+Join = Literal["all", "first", "any_failure"]
+Leftover = Literal["cancel", "leave"]
+
+StepFunction = Callable[[Any], Any]
+Target = str | StepFunction
+"""A step as an author names it: by its name, or by its function where that is already written."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How a `write` step reaches its provider.
+
+    Attributes:
+        provider: slug of the provider that the write goes to.
+        on_abandon: what the run does when a person abandons the operation: `fail`, or `continue`
+            with no output.
+    """
+
+    provider: str
+    on_abandon: OnAbandon = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class ChildrenOptions:
+    """How a `children` step waits for the runs that it starts.
+
+    Attributes:
+        join: `all` goes on when every child has ended, whatever its end; `first` with the first
+            that completed, and fails when all ended without one; `any_failure` waits for all and
+            fails as soon as one did not complete.
+        at_once: how many of them may be unfinished at a time; None is no limit.
+        leftover: what becomes of children that are unfinished when the step is over.
+    """
+
+    join: Join = "all"
+    at_once: int | None = None
+    leftover: Leftover = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """One run that a `children` step starts.
+
+    Attributes:
+        workflow: its name.
+        input: what its input type takes.
+        version: the latest that the worker has, when None.
+        labels: as for any run.
+    """
+
+    workflow: str
+    input: Any = field(default_factory=dict)
+    version: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnd:
+    """How a child ended, or stood when its `children` step was over.
+
+    Attributes:
+        run: its ID.
+        workflow: its name.
+        state: the state of its run, such as `completed`.
+        result: the output of its last step, as plain JSON; None when it did not complete.
+        failure: why it did not complete, for people; empty when it did.
+    """
+
+    run: UUID
+    workflow: str
+    state: str
+    result: Any = None
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A named position in a workflow.
+
+    Attributes:
+        returns: the type of its output, as later steps read it. Only of a `step` is it what the
+            function returns: a `write` leaves its receipt, a `branch` the name that it chose, a
+            `sleep` the moment it slept until, `children` and a `parallel` group how each ended.
+        place: "file:line" of the author's function or call, for messages.
+        title: what the step does: the first line of its docstring, or its name in words.
+        then: the name of the step that follows, or `END`; empty is the next in written order.
+        to: of a `branch`, what it may choose from: names and `END`.
+        max_visits: of a `branch`, how often one run may come to it.
+        atomic: its own ORM writes commit with its checkpoint.
+        sensitive: its output is encrypted at rest.
+        retain: how long after the run's end its output is kept; None is as the workflow says.
+        branches: of a `parallel` group, the names of the steps of each branch, in order.
+    """
+
+    name: str
+    kind: str
+    function: StepFunction
+    returns: Any
+    retry: RetryPolicy
+    timeout: timedelta
+    on_failure: OnFailure
+    place: str
+    title: str
+    write: WriteOptions | None = None
+    then: str = ""
+    to: tuple[str, ...] = ()
+    max_visits: int = 0
+    atomic: bool = False
+    sensitive: bool = False
+    retain: timedelta | None = None
+    children: ChildrenOptions | None = None
+    branches: tuple[tuple[str, ...], ...] = ()
+
+
+class StepOptions(TypedDict):
+    """What the decorators hand on to `Step` as it is."""
+
+    retry: RetryPolicy
+    timeout: timedelta
+    on_failure: OnFailure
+    then: str
+    write: NotRequired[WriteOptions]
+    to: NotRequired[tuple[str, ...]]
+    max_visits: NotRequired[int]
+    atomic: NotRequired[bool]
+    sensitive: NotRequired[bool]
+    retain: NotRequired[timedelta | None]
+    children: NotRequired[ChildrenOptions]
+    branches: NotRequired[tuple[tuple[str, ...], ...]]
+
+
+def policy_of(retries: int | RetryPolicy) -> RetryPolicy:
+    """Return the policy of a step that is tried again `retries` times after its first try."""
+    return retries if isinstance(retries, RetryPolicy) else RetryPolicy(attempts=retries + 1)
+
+
+def name_of(target: Target) -> str:
+    """Return the name that `target` means.
+
+    What can be no name is returned as it prints: no step is called so, and the check of the
+    targets, which knows the place, refuses it.
+    """
+    if isinstance(target, str) and target:
+        return target
+    return str(getattr(target, "__name__", repr(target)))
+
+
+def targets_in(targets: Target | Sequence[Target]) -> Sequence[Target]:
+    """Return one target or several as several."""
+    if isinstance(targets, str) or callable(targets):
+        return [targets]
+    return targets
+
+
+def names_of(targets: Target | Sequence[Target]) -> tuple[str, ...]:
+    return tuple(name_of(target) for target in targets_in(targets))
+
+
+def then_of(then: Target | None) -> str:
+    return "" if then is None else name_of(then)
+
+
+def calling_place(above: int) -> str:
+    """Return "file:line" of the code `above` frames over the function that asks."""
+    frame = sys._getframe(above + 1)
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
