@@ -6,36 +6,26 @@ A digest names its key, so that it can still be checked after a rotation.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
-from functools import lru_cache
 from typing import Any
 
 import rfc8785
-from cryptography.fernet import Fernet, MultiFernet
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
+from workflows import sealing
+from workflows.sealing import derive
 
-def derive(key: str, purpose: bytes) -> bytes:
-    """Derive a key for one purpose, so that no key is used for two."""
-    return HKDF(SHA256(), length=32, salt=None, info=b"romulus/" + purpose).derive(key.encode())
-
-
-@lru_cache(maxsize=8)
-def fernets(keys: tuple[str, ...]) -> MultiFernet:
-    return MultiFernet([Fernet(base64.urlsafe_b64encode(derive(key, b"seal"))) for key in keys])
+REQUEST = b"seal"  # the purpose that the bytes of requests are sealed for
 
 
 def seal(data: bytes) -> bytes:
-    return fernets(tuple(settings.ROMULUS_KEYS)).encrypt(data)
+    return sealing.seal(data, REQUEST)
 
 
 def unseal(data: bytes | memoryview) -> bytes:
     """Raises `cryptography.fernet.InvalidToken` when none of the keys has sealed it."""
-    return fernets(tuple(settings.ROMULUS_KEYS)).decrypt(bytes(data))
+    return sealing.unseal(data, REQUEST)
 
 
 def canonical(parameters: Any) -> bytes:
