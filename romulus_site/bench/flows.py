@@ -1,0 +1,73 @@
+"""The workflows that are measured. Their steps do nothing, or say when they were reached."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+
+from workflows.core.definitions import Workflow
+from workflows.services.run_view import RunView
+
+# Set by the bench for its children: steps of the workflow that is walked for throughput, and the
+# socket at which it hears of steps at work.
+STEPS = int(os.environ.get("ROMULUS_BENCH_STEPS", "50"))
+EAR = os.environ.get("ROMULUS_BENCH_SOCKET", "")
+CLOCKED_STEPS = 10
+GATE_SECONDS = 0.02
+
+
+def idle(name: str, steps: int) -> Workflow:
+    """Return a workflow of `steps` steps that return 1."""
+    workflow = Workflow(name, version=1)
+    for number in range(1, steps + 1):
+
+        def step(_run: RunView) -> int:
+            return 1
+
+        step.__name__ = f"step_{number}"
+        workflow.step()(step)
+    return workflow
+
+
+def clocked(name: str, steps: int) -> Workflow:
+    """Return a workflow each of whose steps tells the bench the time, and returns it."""
+    workflow = Workflow(name, version=1)
+    for number in range(1, steps + 1):
+
+        def step(run: RunView) -> float:
+            return tell(run)
+
+        step.__name__ = f"step_{number}"
+        workflow.step()(step)
+    return workflow
+
+
+def tell(run: RunView) -> float:
+    """Tell the bench, if it listens, that a step of `run` is at work here; return the time."""
+    now = time.time()
+    if EAR:
+        message = json.dumps({"run": str(run.id), "pid": os.getpid(), "at": now})
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as teller:
+            teller.sendto(message.encode(), EAR)
+    return now
+
+
+long_run = idle("bench.long", STEPS)
+short_run = idle("bench.short", 1)
+# Has every statement of a walk in it: the first step, one in between, the last.
+warm_up = idle("bench.warm_up", 3)
+clocked_run = clocked("bench.clocked", CLOCKED_STEPS)
+stuck_run = Workflow("bench.stuck", version=1)
+
+
+@stuck_run.step()
+def wait_at_gate(run: RunView) -> int:
+    """Stay until the file that the input names is there."""
+    tell(run)
+    gate = Path(run.input["gate"])
+    while not gate.exists():
+        time.sleep(GATE_SECONDS)
+    return 1

@@ -1,0 +1,129 @@
+"""`bench latency`: how soon a run is at work, and how soon a step follows the one before.
+
+Real workers and the real broker, at rest: one run at a time, with pauses in between. The time
+before `start()` is read by the process that starts the run; each step reads the clock of the same
+machine, and says so at once. The commit latency is that of the ceiling's loop, measured in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from romulus_site.bench import report
+from romulus_site.bench.costs import gauge_of
+from romulus_site.bench.database import bench_server
+from romulus_site.bench.flows import CLOCKED_STEPS
+from romulus_site.bench.steps import Shape
+from romulus_site.bench.talk import Child
+from romulus_site.bench.walkers import MS, Walkers, walkers
+from romulus_site.bench.workers import Ear, broker_name, scene, staff_of
+from workflows.management.base import positive
+
+HELP = "how soon a started run is at work, and a step after the one before"
+# The first ones open connections and import modules.
+WARM_UPS = 3
+BLOCKS = 5
+LONGEST_SECONDS = 30.0
+COMMITS = Shape(in_flight=1, runs=4, steps=50)
+
+
+@dataclass
+class Times:
+    """All in milliseconds."""
+
+    start_call: list[float] = field(default_factory=list)
+    start_to_first: list[float] = field(default_factory=list)
+    step_to_step: list[float] = field(default_factory=list)
+    commit: list[float] = field(default_factory=list)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runs", type=positive, default=100, help="runs that are started")
+    parser.add_argument("--pause", type=float, default=0.1, help="seconds between two, on average")
+    parser.add_argument("--workers", type=positive, default=1, help="worker processes")
+    parser.add_argument("--concurrency", type=positive, default=4, help="threads in each")
+
+
+def measure(given: argparse.Namespace, say: Callable[[str], None]) -> dict[str, Any]:
+    times = Times()
+    with (
+        bench_server() as server,
+        server.migrated() as database,
+        gauge_of(server, database) as gauge,
+        scene(server, database) as (ear, environment),
+        staff_of(server, database, environment) as staff,
+        walkers("bare_loop", server, database, gauge, steps=COMMITS.steps) as loop,
+        Child("starter", environment, server.folder / "starter.log") as starter,
+    ):
+        say("workers")
+        staff.hire(given.workers, given.concurrency)
+        COMMITS.walked(loop)
+        for _ in range(WARM_UPS):
+            one_run(starter, ear, Times(), given.pause)
+        for number in range(given.runs):
+            if number % max(1, given.runs // BLOCKS) == 0:
+                say(f"run {number} of {given.runs}")
+                times.commit.append(commit_latency(loop))
+            one_run(starter, ear, times, given.pause)
+        times.commit.append(commit_latency(loop))
+        return document_of(times, given, server.facts())
+
+
+def one_run(starter: Child, ear: Ear, times: Times, pause: float) -> None:
+    # Never in step with anything that looks at the clock: a poll, the sweep.
+    time.sleep(random.uniform(pause / 2, pause * 3 / 2))  # noqa: S311 (no secret)
+    started = starter.ask({"workflow": "bench.clocked", "input": {}})
+    reached = [ear.hear(started["run"], LONGEST_SECONDS)["at"] for _ in range(CLOCKED_STEPS)]
+    times.start_call.append((started["after"] - started["before"]) * MS)
+    times.start_to_first.append((reached[0] - started["before"]) * MS)
+    times.step_to_step.extend((later - earlier) * MS for earlier, later in pairwise(reached))
+
+
+def commit_latency(loop: Walkers) -> float:
+    return MS / COMMITS.rate(COMMITS.walked(loop))
+
+
+def document_of(times: Times, given: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any]:
+    step_to_step = report.summary_of_many(times.step_to_step)
+    commit = report.summary(times.commit)
+    return {
+        "bench": "latency",
+        "machine": facts,
+        "broker": broker_name(),
+        "runs": given.runs,
+        "workers": given.workers,
+        "concurrency": given.concurrency,
+        "pause_seconds": given.pause,
+        "start_call_ms": report.summary_of_many(times.start_call),
+        "start_to_first_step_ms": report.summary_of_many(times.start_to_first),
+        "step_to_step_ms": step_to_step,
+        "commit_ms": commit,
+        "step_to_commit_ratio": report.rounded(step_to_step["median"] / commit["median"]),
+    }
+
+
+def lines(document: dict[str, Any]) -> list[str]:
+    titles = {
+        "start_to_first_step_ms": "start to first step, ms",
+        "start_call_ms": "of which the call that starts it, ms",
+        "step_to_step_ms": "step to step, ms",
+        "commit_ms": "one commit of the ceiling, ms",
+    }
+    rows = [
+        [title, *report.spread(document[name]), document[name].get("p95")]
+        for name, title in titles.items()
+    ]
+    return [
+        report.measured_on(document["machine"]),
+        f"Broker {document['broker']}; {document['runs']} runs, one at a time.",
+        "",
+        *report.table(["", "median", "lowest", "highest", "p95"], rows),
+        "",
+        f"step to step, in commits: {document['step_to_commit_ratio']:.4g}",
+    ]
