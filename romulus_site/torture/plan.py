@@ -1,0 +1,322 @@
+"""What a torture does, from its seed alone: runs, faults, errands and blows, each with its time.
+
+Pure: the same numbers give the same plan, on every machine. What comes of it differs from time to
+time, and that is the point: a plan can be repeated until a rare meeting of two blows happens.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from romulus_site.torture import answers, points
+from romulus_site.torture.faults import COMPLETED, FAILED, NO_FAULT, OF_PERSONALITY, Fault
+
+Item = TypeVar("Item")
+
+# Runs are started in this part of the time, so that the last ones are struck as well.
+STARTING = 0.85
+# Blows begin when the first runs are at work.
+FIRST_BLOW = 1.0
+BLOWS_PER_SECOND = 0.6
+# Of the runs that can be made to fail, how many are.
+DOOMED, BROKEN = 0.1, 0.35
+LINGERING, LONGER_THAN_A_LEASE = 0.12, 4.5
+ERRANDS_PER_SECOND = 0.3
+
+
+class Kind(StrEnum):
+    """What is struck, and how."""
+
+    KILL = "kill"
+    FAILPOINT = "failpoint"
+    FREEZE = "freeze"
+    STOP = "stop"
+    RESTART_FAST = "restart_fast"
+    RESTART_IMMEDIATE = "restart_immediate"
+    CUT_SESSIONS = "cut_sessions"
+    PURGE_MESSAGES = "purge_messages"
+    FLOOD_MESSAGES = "flood_messages"
+    KILL_DESTINATION = "kill_destination"
+    BLIND_LOOK_UPS = "blind_look_ups"
+    KILL_CLERK = "kill_clerk"
+
+
+# How often each falls, against the others. Whatever costs everybody seconds is rarer.
+BLOWS = {
+    Kind.FAILPOINT: 16,
+    Kind.KILL: 8,
+    Kind.FREEZE: 6,
+    Kind.STOP: 2,
+    Kind.CUT_SESSIONS: 2,
+    Kind.RESTART_FAST: 1,
+    Kind.RESTART_IMMEDIATE: 1,
+    Kind.PURGE_MESSAGES: 4,
+    Kind.FLOOD_MESSAGES: 2,
+    Kind.KILL_DESTINATION: 2,
+    Kind.BLIND_LOOK_UPS: 3,
+    Kind.KILL_CLERK: 4,
+}
+
+
+class Errand(StrEnum):
+    """What people do meanwhile."""
+
+    CANCEL = "cancel"
+    PAUSE = "pause"
+    PAUSE_ALL = "pause_all"  # the runs of a workflow
+    SWITCH = "switch"  # the dispatch to a provider, to paused
+    DECIDE = "decide"
+    ASK = "ask"
+    PURGE = "purge"
+
+
+ERRANDS = {
+    Errand.CANCEL: 3,
+    Errand.PAUSE: 3,
+    Errand.DECIDE: 3,
+    Errand.ASK: 1,
+    Errand.PAUSE_ALL: 1,
+    Errand.SWITCH: 1,
+    Errand.PURGE: 1,
+}
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run to start, and the end that it has when nobody else does anything to it."""
+
+    number: int
+    at: float
+    workflow: str
+    input: dict[str, Any]
+    fault: Fault = NO_FAULT
+    fault_visit: int = 1
+    end: str = COMPLETED
+
+    @property
+    def key(self) -> str:
+        return f"torture-{self.number}"
+
+
+@dataclass(frozen=True)
+class PlannedErrand:
+    """What somebody does at a time: to the run of that number, its workflow or its provider, or
+    to the eldest open hold."""
+
+    at: float
+    kind: Errand
+    run: int = 0
+    seconds: float = 0.0  # until what was paused goes on
+
+
+@dataclass(frozen=True)
+class Blow:
+    """One blow.
+
+    Attributes:
+        which: which of those that are there is struck, from 0 to 1.
+        seconds: how long it is frozen, or away.
+        failpoint: where a process dies by itself.
+    """
+
+    at: float
+    kind: Kind
+    which: float = 0.0
+    seconds: float = 0.0
+    failpoint: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    seed: int
+    seconds: float
+    lease: float
+    runs: tuple[PlannedRun, ...]
+    errands: tuple[PlannedErrand, ...]
+    blows: tuple[Blow, ...]
+
+
+def make_plan(runs: int, seconds: float, seed: int, *, lease: float) -> Plan:
+    """Return the plan of `runs` runs and of blows for `seconds`; `lease` as the workers have it."""
+    return Plan(
+        seed,
+        seconds,
+        lease,
+        tuple(runs_of(random.Random(f"{seed} runs"), runs, seconds * STARTING)),  # noqa: S311
+        tuple(errands_of(random.Random(f"{seed} errands"), runs, seconds)),  # noqa: S311
+        tuple(blows_of(random.Random(f"{seed} blows"), seconds, lease)),  # noqa: S311
+    )
+
+
+def dealt(draw: random.Random, cards: Sequence[Item], number: int) -> list[Item]:
+    """Deal `number` of `cards`, from shuffled packs: each comes as often as it is in them."""
+    hand: list[Item] = []
+    while len(hand) < number:
+        hand += draw.sample(cards, len(cards))
+    return hand[:number]
+
+
+# --- runs -------------------------------------------------------------------------------------
+
+
+def runs_of(draw: random.Random, number: int, seconds: float) -> list[PlannedRun]:
+    pack = [draw_run for draw_run, times in DRAWN.items() for _ in range(times)]
+    times = sorted(draw.uniform(0, seconds) for _ in range(number))
+    faults = {
+        personality: Pack(draw, [NO_FAULT] * len(kinds) + list(kinds))
+        for personality, kinds in OF_PERSONALITY.items()
+    }
+    return [
+        draw_run(draw, number, at, faults)
+        for number, (at, draw_run) in enumerate(
+            zip(times, dealt(draw, pack, number), strict=True), start=1
+        )
+    ]
+
+
+class Pack:
+    """Faults that are dealt one by one, so that each comes before one comes twice."""
+
+    def __init__(self, draw: random.Random, faults: list[Fault]) -> None:
+        self._draw, self._faults = draw, faults
+        self._left: list[Fault] = []
+
+    def deal(self) -> Fault:
+        if not self._left:
+            self._left = self._draw.sample(self._faults, len(self._faults))
+        return self._left.pop()
+
+
+Packs = dict[str, Pack]
+
+
+def common(draw: random.Random, number: int) -> answers.Input:
+    """How long the steps of a run work. Some work for longer than a blow takes to come."""
+    return {"n": number, "seconds": draw.choice([0.0, 0.0, 0.01, 0.05, 0.3])}
+
+
+def draw_walk(draw: random.Random, number: int, at: float, _: Packs) -> PlannedRun:
+    doomed = draw.random() < DOOMED
+    # Some steps take longer than a lease: it has to be renewed.
+    lingers = draw.random() < LINGERING and not doomed
+    more = {
+        "rounds": draw.randint(1, 4),
+        "nap": round(draw.uniform(0.0, 1.5), 3),
+        "size": draw.choice([1, 10, 2000, 20_000]),
+        "stumbles": 99 if doomed else draw.choice([0, 0, 1, 2]),
+        "linger": LONGER_THAN_A_LEASE if lingers else 0.0,
+    }
+    end = FAILED if doomed else COMPLETED
+    return PlannedRun(number, at, "torture.walk", common(draw, number) | more, end=end)
+
+
+def draw_family(draw: random.Random, number: int, at: float, _: Packs) -> PlannedRun:
+    return PlannedRun(number, at, "torture.family", with_leaves(draw, number))
+
+
+def draw_strict(draw: random.Random, number: int, at: float, _: Packs) -> PlannedRun:
+    given = with_leaves(draw, number)
+    end = FAILED if given["broken"] else COMPLETED
+    return PlannedRun(number, at, "torture.strict", given, end=end)
+
+
+def with_leaves(draw: random.Random, number: int) -> answers.Input:
+    return common(draw, number) | {
+        "leaves": draw.randint(2, 5),
+        "nap": round(draw.uniform(0.0, 1.0), 3),
+        "broken": draw.random() < BROKEN,
+    }
+
+
+def draw_group(draw: random.Random, number: int, at: float, _: Packs) -> PlannedRun:
+    broken = draw.random() < BROKEN
+    more = {"broken": broken, "stumbles": draw.choice([0, 0, 1, 2])}
+    end = FAILED if broken else COMPLETED
+    return PlannedRun(number, at, "torture.group", common(draw, number) | more, end=end)
+
+
+def draw_write(workflow: str, personality: str, rounds: int) -> DrawRun:
+    def draw_one(draw: random.Random, number: int, at: float, packs: Packs) -> PlannedRun:
+        last = draw.randint(1, rounds)
+        fault = packs[personality].deal()
+        given = common(draw, number) | {"thing": f"t{number}", "rounds": last}
+        visit = draw.randint(1, last)
+        return PlannedRun(number, at, workflow, given, fault, visit, end=fault.end)
+
+    return draw_one
+
+
+DrawRun = Callable[[random.Random, int, float, Packs], PlannedRun]
+DRAWN: dict[DrawRun, int] = {
+    draw_walk: 5,
+    draw_family: 2,
+    draw_strict: 1,
+    draw_group: 3,
+    draw_write("torture.pay", "keyed", 2): 4,
+    draw_write("torture.rent", "lookup", 1): 3,
+    draw_write("torture.tell", "blind", 1): 2,
+}
+
+
+# --- errands ----------------------------------------------------------------------------------
+
+
+def errands_of(draw: random.Random, runs: int, seconds: float) -> list[PlannedErrand]:
+    pack = [kind for kind, times in ERRANDS.items() for _ in range(times)]
+    number = max(len(pack), round(seconds * ERRANDS_PER_SECOND))
+    errands = []
+    for kind in dealt(draw, pack, number):
+        at = draw.uniform(FIRST_BLOW, seconds)
+        # Of the runs that may have been started by then, one of the later ones.
+        newest = max(1, round(runs * min(1.0, at / (seconds * STARTING))))
+        run = draw.randint(max(1, newest - max(3, runs // 10)), newest)
+        errands.append(PlannedErrand(at, kind, run, seconds=draw.uniform(0.5, 4.0)))
+    return sorted(errands, key=lambda errand: errand.at)
+
+
+# --- blows ------------------------------------------------------------------------------------
+
+
+def blows_of(draw: random.Random, seconds: float, lease: float) -> list[Blow]:
+    """Every kind at least once, the rest by their weights, spread over the time."""
+    more = max(0, round(seconds * BLOWS_PER_SECOND) - len(BLOWS))
+    kinds = [*BLOWS, *draw.choices(list(BLOWS), list(BLOWS.values()), k=more)]
+    draw.shuffle(kinds)
+    times = sorted(draw.uniform(FIRST_BLOW, seconds) for _ in kinds)
+    deaths = Deaths(draw)
+    return [blow_of(draw, kind, at, lease, deaths) for kind, at in zip(kinds, times, strict=True)]
+
+
+class Deaths:
+    """Failpoints dealt one by one, so that each comes before one comes twice."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self._draw = draw
+        self._left: dict[Kind, list[str]] = {}
+
+    def deal(self, kind: Kind) -> str:
+        known = points.OF_CLERK if kind is Kind.KILL_CLERK else points.OF_WORKER
+        left = self._left.setdefault(kind, [])
+        if not left:
+            left += self._draw.sample(sorted(known), len(known))
+        name = left.pop()
+        passage = self._draw.randint(1, known[name])
+        return name if passage == 1 else f"{name}*{passage}"
+
+
+def blow_of(draw: random.Random, kind: Kind, at: float, lease: float, deaths: Deaths) -> Blow:
+    which = draw.random()
+    match kind:
+        case Kind.FREEZE:
+            # Mostly past the lease, so that somebody takes over; sometimes just before its end.
+            return Blow(at, kind, which, seconds=draw.uniform(0.5, 3.0) * lease)
+        case Kind.FAILPOINT | Kind.KILL_CLERK:
+            return Blow(at, kind, which, failpoint=deaths.deal(kind))
+        case Kind.BLIND_LOOK_UPS:
+            return Blow(at, kind, which, seconds=draw.uniform(0.5, 3.0))
+        case _:
+            return Blow(at, kind, which)

@@ -1,0 +1,55 @@
+"""Which runs are not at rest: neither over, nor held for a person, nor waiting for one that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from reconciliation.models import Operation
+from workflows.core.states import FINAL_RUN_STATES, RunState
+from workflows.models import Run
+from workflows.selectors import explain_run
+
+
+@dataclass(frozen=True)
+class Restless:
+    """A run that something should still move, and what it says of itself."""
+
+    run: UUID
+    workflow: str
+    state: str
+    step: str
+    why: str
+
+
+def restless() -> list[Restless]:
+    """Return the runs that are not at rest, with what each says of itself (promise P12)."""
+    unfinished = list(Run.objects.exclude(state__in=FINAL_RUN_STATES).order_by("pk"))
+    due = set(Operation.objects.filter(due_at__isnull=False).values_list("run_id", flat=True))
+    resting = at_rest(unfinished, due)
+    return [
+        Restless(run.pk, run.workflow, run.state, run.step, explain_run(run).sentence)
+        for run in unfinished
+        if run.pk not in resting
+    ]
+
+
+def at_rest(unfinished: list[Run], due: set[UUID]) -> set[UUID]:
+    """Those that are held, and those that wait for children of whom the unfinished are at rest."""
+    resting = {run.pk for run in unfinished if run.state == RunState.HELD and run.pk not in due}
+    children: dict[UUID, list[UUID]] = {}
+    for run in unfinished:
+        if run.parent_id is not None:
+            children.setdefault(run.parent_id, []).append(run.pk)
+    while True:
+        more = {
+            run.pk
+            for run in unfinished
+            if run.state == RunState.WAITING
+            and run.pk not in resting
+            and children.get(run.pk)
+            and resting.issuperset(children[run.pk])
+        }
+        if not more:
+            return resting
+        resting |= more

@@ -1,0 +1,132 @@
+"""`manage.py torture`, short and real: on the embedded set-up, and on servers that answer here."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+pytestmark = pytest.mark.processes
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS, SECONDS = 40, 20
+# Peace may have to wait a minute for a reconciliation whose process died.
+LIMIT_SECONDS = 420
+
+SERVER = "postgres://postgres@127.0.0.1:5432/postgres"
+BROKERS = {
+    "rabbitmq": ("amqp://guest:guest@127.0.0.1:5672//", 5672),
+    "redis": ("redis://127.0.0.1:6379/0", 6379),
+}
+
+
+def environment(data: Path, **variables: str) -> dict[str, str]:
+    """That of a person who has set nothing but `variables`."""
+    own = ("DATABASE_URL", "BROKER_URL", "DJANGO_SETTINGS_MODULE")
+    kept = {
+        name: text
+        for name, text in os.environ.items()
+        if name not in own and not name.startswith("ROMULUS_")
+    }
+    return kept | {"ROMULUS_DATA": str(data)} | variables
+
+
+def torture(data: Path, seed: int, **variables: str) -> dict[str, Any]:
+    """Run it to its end and return what it tells; it is to be clean."""
+    numbers = [f"--runs={RUNS}", f"--seconds={SECONDS}", f"--seed={seed}"]
+    done = subprocess.run(
+        [sys.executable, "manage.py", "torture", "--json", *numbers],
+        cwd=ROOT,
+        env=environment(data, **variables),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_SECONDS,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}"
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def needs_server() -> None:
+    try:
+        psycopg.connect(SERVER, connect_timeout=2).close()
+    except psycopg.OperationalError as error:
+        pytest.skip(f"no PostgreSQL server for tests at {SERVER}: {error}")
+
+
+def databases() -> set[str]:
+    with psycopg.connect(SERVER) as connection:
+        rows = connection.execute("SELECT datname FROM pg_database").fetchall()
+    return {str(name) for (name,) in rows}
+
+
+def test_every_promise_is_kept_on_the_embedded_set_up(tmp_path: Path) -> None:
+    told = torture(tmp_path / "data", seed=4)
+    assert (told["torture"], told["breaches"]) == ("clean", [])
+    assert (told["database"], told["broker"]) == ("embedded", "pgmq")
+    assert told["runs"]["planned"] == RUNS < told["runs"]["all"]
+    assert told["blows"]["restart_immediate"] >= 1
+    assert told["attempts"]["lost"] >= 1
+
+
+@pytest.mark.parametrize("broker", sorted(BROKERS))
+def test_every_promise_is_kept_on_servers(tmp_path: Path, broker: str) -> None:
+    url, port = BROKERS[broker]
+    needs_server()
+    if not answers(port):
+        pytest.skip(f"no {broker} answers at 127.0.0.1:{port}")
+    before = databases()
+    told = torture(tmp_path / "data", seed=5, DATABASE_URL=SERVER, BROKER_URL=url)
+    assert (told["torture"], told["database"]) == ("clean", "server")
+    assert told["broker"] == url.partition(":")[0]
+    assert databases() == before  # its own is gone
+
+
+def test_a_torture_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    folders = set(Path(os.environ.get("TMPDIR", "/tmp")).glob("romulus-torture-*"))  # noqa: S108
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "torture", "--runs=20", "--seconds=60", "--seed=6"],
+        cwd=ROOT,
+        env=environment(tmp_path / "data"),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    # The first blow has fallen: workers, destination and server run.
+    line = next(line for line in process.stderr if " s  " in line)
+    assert line
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=60) == 130, process.stderr.read()
+    process.stderr.close()
+    time.sleep(0.1)
+    left = set(Path(os.environ.get("TMPDIR", "/tmp")).glob("romulus-torture-*"))  # noqa: S108
+    assert left <= folders
+    assert not [
+        entry
+        for entry in Path("/proc").glob("[1-9]*/cmdline")
+        if "romulus-torture-" in text_of(entry) and not any(str(f) in text_of(entry) for f in left)
+    ]
+
+
+def text_of(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""  # it has ended meanwhile
