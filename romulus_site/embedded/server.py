@@ -15,7 +15,8 @@ from romulus_site.embedded.errors import AlreadyRunning, EmbeddedError
 from romulus_site.embedded.settings import DATABASE, PORT, USER, connection_string, socket_folder
 from romulus_site.polling import wait_until
 
-MAX_CONNECTIONS = 100
+# A worker takes one for each of its threads and some ten for itself and its messages.
+MAX_CONNECTIONS = 300
 # Recovery after a crash reads at most what was written since the last checkpoint.
 START_SECONDS = 60.0
 # How much of the server's own words an error shows.

@@ -1,0 +1,1 @@
+"""Django's PostgreSQL, for processes that live long (see `base`)."""
