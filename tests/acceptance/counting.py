@@ -1,4 +1,4 @@
-"""A workflow for kill tests: each passage of a step leaves a line in a file."""
+"""Workflows for kill tests: each passage of a step leaves a line in a file, or a row."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from workflows.core.definitions import Workflow
+from workflows.models import Tenant
 from workflows.services.run_view import RunView
 
 
@@ -42,4 +43,22 @@ def second(run: RunView) -> int:
     """Count the passage, and give what the first gave"""
     passed(run, "second")
     count: int = run.output("first")
+    return count
+
+
+booking = Workflow("booking", version=1, input=Folder)
+
+
+@booking.step(atomic=True)
+def book(run: RunView) -> int:
+    """Leave a row for this passage, and a line"""
+    count = passed(run, "book")
+    Tenant.objects.create(slug=f"row-{count}", name="A row of this database")
+    return count
+
+
+@booking.step()
+def confirm(run: RunView) -> int:
+    """Give what was booked"""
+    count: int = run.output("book")
     return count

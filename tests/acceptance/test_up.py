@@ -43,6 +43,7 @@ class Installation:
         self.output = folder / "output"
         self.json = folder / "result.json"
         self.port = free_port()
+        self._killed: set[int] = set()
         kept = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
         self._environment = kept | {
             "ROMULUS_DATA": str(self.data),
@@ -88,11 +89,23 @@ class Installation:
 
     def kill_everything(self) -> None:
         for pid in self.processes():
+            self._killed.add(pid)
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
     def wait_until_nothing_is_left(self) -> None:
         wait_for(lambda: not self.processes(), "no process is left")
+        # PostgreSQL takes one that nobody has reaped yet for a server that runs.
+        wait_for(lambda: not any(map(is_orphan, self._killed)), "all are reaped")
+
+
+def is_orphan(pid: int) -> bool:
+    """Whether the process is there, dead or alive, and not for this one to reap."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return int(status.rpartition(")")[2].split()[1]) != os.getpid()
 
 
 def free_port() -> int:

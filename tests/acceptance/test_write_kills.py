@@ -132,4 +132,4 @@ def test_killed_at_a_provider_with_neither_key_nor_look_up_a_person_is_asked(
     operation = Operation.objects.get(run=run)
     assert open_hold_of(operation).reason == "unguarded"
     assert (sends(destination, operation), len(effects(destination, operation))) == (1, 1)
-    assert not run.outputs.filter(step="tell_requester").exists()
+    assert not run.attempts.outputs().filter(step="tell_requester").exists()
