@@ -131,6 +131,21 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "blocked": Word("Waits", "quiet", "blocked", "needs another step first"),
         "skipped": Word("Skipped", "quiet", "cancelled", "the run went on without it"),
     },
+    # What people wish for a run, beside the state that it is in.
+    "stop": {
+        "paused": Word("Paused", "hold", "pause", "goes on when somebody resumes it"),
+        "resumed": Word("Resumed", "quiet", "play", "goes on"),
+        "migrated": Word("Moved", "quiet", "arrow", "goes on under a later version"),
+        "cancelling": Word(
+            "Cancel asked", "hold", "cancelled", "ends when what is open is settled"
+        ),
+    },
+    # What would become of a run under the latest version of its workflow.
+    "version": {
+        "moves": Word("Would move", "move", "arrow", "goes on under the latest version"),
+        "stays": Word("Would stay", "hold", "blocked", "keeps its version, for the reason beside"),
+        "nobody": Word("Nobody", "hold", "warn", "no live worker has it, and its runs wait"),
+    },
     # What the record and the event log tell of beside changes of state.
     "entry": {
         "started": Word("Started", "quiet", "ready", "the run began"),

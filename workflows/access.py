@@ -1,4 +1,7 @@
-"""Whose runs somebody may see: rights are held per tenant. Only here is guardian asked."""
+"""Whose runs somebody may see and control: rights are held per tenant.
+
+Only here is guardian asked.
+"""
 
 from __future__ import annotations
 
@@ -34,3 +37,16 @@ def run_for(user: User, run: UUID) -> Run:
 
 def may_view_payloads(user: User, tenant: Tenant) -> bool:
     return bool(user.has_perm("workflows.view_payloads", tenant))
+
+
+def may_control(user: User, tenant: Tenant) -> bool:
+    """Whether this person may cancel, pause and resume the tenant's runs."""
+    return bool(user.has_perm("workflows.control_runs", tenant))
+
+
+def controlled_run_for(user: User, run: UUID) -> Run:
+    """Raises `Http404` when there is none that this person may see and control."""
+    found = run_for(user, run)
+    if not may_control(user, found.tenant):
+        raise Http404
+    return found

@@ -6,16 +6,23 @@ Plain data without Django. Texts are plain text; templates escape them. States a
 Addresses (`urls.py`) and what each answers; one address gives the fragment to htmx and the whole
 page otherwise (told apart by the `HX-Target` header):
 
-- `runs` (`?state=`, `?before=`/`?after=`): `runs.html` with {"page": RunList, "now"};
-  target `runs`: `_runs.html`.
-- `run` (uuid; `?scale=true` for the unfolded time axis): `run.html` with {"page": RunPage, "now"};
-  target `timeline`: `_timeline.html`; target `live`: `_refreshed.html`, or 204 when `?seen=` equals
-  `page.seen`.
+- `runs` (`?state=`, `?children=with`, `?parent=` (uuid), `?before=`/`?after=`): `runs.html` with
+  {"page": RunList, "now"}; target `runs`: `_runs.html`.
+- `run` (uuid; `?scale=true` for the unfolded time axis, `?children=` for a later page of the runs
+  that it started): `run.html` with {"page": RunPage, "now"}; target `timeline`: `_timeline.html`;
+  target `live`: `_refreshed.html`, or 204 when `?seen=` equals `page.seen`.
+- `run_cancel`, `run_pause`, `run_resume` (uuid), for those who may control the run, else 404:
+  - GET changes nothing: `confirm.html` with {"page": Confirmation, "now"}; target `confirm`:
+    `_confirm.html`, which `run.html` shows in a dialog.
+  - POST of `reason`: done, also when the same person did it before: 303 to the run, to htmx 204
+    with `HX-Redirect`. No reason, 422, or somebody was first, 409: the same templates, with
+    `page.errors` or `page.overtaken`; what was typed stays.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
@@ -31,11 +38,12 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A term and its value; `code` shows it as code."""
+    """A term and its value; `code` shows it as code, `at` is a time in place of the text."""
 
     term: str
     text: str
     code: bool = False
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,24 @@ class Filter:
     count: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What somebody wished for a run, beside its state: `paused` or `cancelling`."""
+
+    state: Literal["paused", "cancelling"]
+    text: str  # "Paused by ada"
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """A workflow or a tenant that is paused as a whole."""
+
+    what: str  # "Workflow refund"
+    by: str
+    at: datetime
+    reason: str
+
+
 # --- the list ---------------------------------------------------------------------------------
 
 
@@ -74,6 +100,9 @@ class RunRow:
     sentence: str
     started_at: datetime
     ended_at: datetime | None
+    marks: tuple[Mark, ...] = ()
+    parent_url: str = ""  # of the run that started it
+    parent: str = ""  # where in that run: "pack_and_bill, branch 2"
 
     @property
     def took(self) -> timedelta:
@@ -82,13 +111,22 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class RunList:
-    """The runs that the reader may see, newest first."""
+    """The runs that the reader may see, newest first.
+
+    Attributes:
+        scope: whether runs that other runs started are listed beside them.
+        parent: the run whose own runs are listed, when it is only those.
+        pauses: what is paused as a whole and keeps some of the rows where they are.
+    """
 
     rows: tuple[RunRow, ...]
     filters: tuple[Filter, ...]
+    scope: tuple[Filter, ...]
     pager: Pager
     url: str  # this very page, filters included: what polling asks for
     filtered: bool = False  # rows are hidden by a filter
+    parent: Link | None = None
+    pauses: tuple[Paused, ...] = ()
     moving: bool = True  # some row is not in a final state, so the list is worth polling
 
 
@@ -114,29 +152,66 @@ class Why:
     owner: str = ""
     links: tuple[Link, ...] = ()  # the first is the primary one
     causes: tuple[CheckedCause, ...] = ()
+    facts: tuple[Fact, ...] = ()  # that the sentence rests on
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A step that another one may lead to by name. `taken`: it went there last."""
+
+    text: str
+    taken: bool
 
 
 @dataclass(frozen=True, slots=True)
 class GraphStep:
-    """A step of the workflow, as seen from where the run stands."""
+    """A step of the workflow, as seen from where the run stands.
+
+    Attributes:
+        place: `off`: it will not come, since the run went another way or is over.
+        state: of the run that is `here`.
+        follows: the step before it leads to it.
+        ways: where it may lead besides, or instead of, the next one.
+        branches: of a parallel group.
+    """
 
     name: str
     title: str
-    place: Literal["done", "here", "todo"]
+    place: Literal["done", "here", "todo", "off"]
     note: str
+    url: str = ""
+    state: str = ""
+    follows: bool = True
+    ways: tuple[Way, ...] = ()
+    branches: tuple[GraphBranch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBranch:
+    """One branch of a parallel group: a run of its own, once the group is reached."""
+
+    number: int
+    steps: tuple[GraphStep, ...]
+    state: str = ""  # of its run; empty before there is one
     url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputCard:
-    """What a step committed. `hidden`: the reader may not see payloads."""
+    """What an attempt left. `hidden`: the reader may not see payloads.
+
+    `refused`: it came too late, counts for nothing, and is kept as evidence.
+    """
 
     step: str
     fence: int
-    number: int  # the try that committed it
+    number: int  # the try that left it
     committed_at: datetime
+    visit: int = 1
     facts: tuple[Fact, ...] = ()
     hidden: bool = False
+    refused: bool = False
+    worker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +226,45 @@ class LeaseRow:
     started_at: datetime
     ended_at: datetime | None
     error: str = ""
+    visit: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRow:
+    """A run that this one started. `message` says why it waits, is held or failed."""
+
+    url: str
+    id: UUID
+    name: str
+    place: str  # "pack_and_bill, branch 2", "collect, number 17, visit 3"
+    state: str
+    step: str
+    message: str
+    started_at: datetime
+    ended_at: datetime | None
+    marks: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """The runs that this one started: those that are held first, then by how they stand."""
+
+    rows: tuple[ChildRow, ...]
+    total: int
+    counts: tuple[Fact, ...]  # by state
+    url: str  # of the list of them all
+    first_url: str = ""  # of the first page, on a later one
+    next_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlLink:
+    """What this reader may do to the run; `url` asks for a confirmation."""
+
+    name: str  # cancel, pause, resume
+    text: str
+    url: str
+    icon: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,22 +297,58 @@ class RunPage:
     why: Why
     timeline: Timeline
     seen: str  # changes whenever anything on the page has changed
+    visit: int = 1
+    marks: tuple[Mark, ...] = ()
+    pauses: tuple[Paused, ...] = ()
+    controls: tuple[ControlLink, ...] = ()
+    parent: Link | None = None
+    parent_place: str = ""  # where in its parent: "pack_and_bill, branch 2"
     graph: tuple[GraphStep, ...] = ()
+    children: Children | None = None
+    children_page: str = ""  # which page of them is shown
     outputs: tuple[OutputCard, ...] = ()
     leases: tuple[LeaseRow, ...] = ()
+    tries: int = 0  # all attempts; `leases` has the newest of them
+    drawn: int = 0  # of these, the newest, in the timeline
     log: tuple[LogEntry, ...] = ()  # newest first
     older_log_url: str = ""
     refused: int = 0  # late writes that were refused
+    moving: bool = False  # it, or a run that it waits for, is at work
 
     @property
     def is_final(self) -> bool:
         return self.ended_at is not None
 
     @property
-    def is_moving(self) -> bool:
-        return self.state in {"ready", "running"}
-
-    @property
     def poll_seconds(self) -> int:
         """How often the page asks for news: often while it moves, less while it waits."""
-        return 5 if self.is_moving else 30
+        return 5 if self.moving else 30
+
+
+# --- stopping a run ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What is asked before somebody cancels, pauses or resumes a run.
+
+    Attributes:
+        title: the question.
+        happens, stays: in sentences.
+        button, keep: the two ways out; `grave`: it cannot be taken back.
+        reason: what was typed.
+        errors: what is wrong with it, by the name of the field.
+        overtaken: somebody was first, or the run has ended: said instead of the question.
+    """
+
+    run: Link
+    url: str
+    title: str
+    happens: tuple[str, ...]
+    stays: tuple[str, ...]
+    button: str
+    keep: str
+    grave: bool = False
+    reason: str = ""
+    errors: Mapping[str, str] = field(default_factory=dict)
+    overtaken: str = ""

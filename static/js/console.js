@@ -122,6 +122,11 @@
     const on = (selector) => event.target.closest(selector);
     const copied = on("[data-copy]");
     if (copied) copy(copied.dataset.copy);
+    const closer = on("dialog [data-closes]");
+    if (closer) {
+      event.preventDefault();
+      closer.closest("dialog").close();
+    }
     const opener = on("[data-opens]");
     if (opener) document.getElementById(opener.dataset.opens)?.showModal();
     if (on("[data-theme-toggle]")) toggleTheme();
@@ -383,6 +388,9 @@
       if (box) box.scrollLeft = left;
     }
     view = null;
+    // A question that was asked for is shown in its dialog.
+    const sheet = event.target.closest?.("dialog[data-sheet]");
+    if (sheet && !sheet.open) sheet.showModal();
     forms(event.detail.elt);
     showLive();
     tick();

@@ -136,7 +136,14 @@ def test_a_refused_decision_leads_to_what_is_to_mend_and_keeps_what_was_typed(
 
 
 def test_no_page_scrolls_sideways_in_either_theme(page: Page, held: Operation) -> None:
-    for url in ("/review/", url_of(held), "/runs/", f"/runs/{held.run_id}/", "/runs/nowhere/"):
+    for url in (
+        "/review/",
+        url_of(held),
+        "/runs/",
+        f"/runs/{held.run_id}/",
+        "/runs/nowhere/",
+        "/versions/",
+    ):
         page.goto(url)
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)

@@ -28,6 +28,7 @@ from tests.factories import (
     started_run,
     stranger,
 )
+from workflows.services.results import result_of
 
 pytestmark = pytest.mark.django_db
 
@@ -69,7 +70,7 @@ def test_it_is_done_is_recorded_and_the_dependent_step_runs(owner: Client, held:
     assert held.run.state == "ready"
     run = advanced(held.run)
     assert run.state == "completed"
-    assert run.outputs.filter(step="tell_requester").exists()
+    assert run.attempts.outputs().filter(step="tell_requester").exists()
     shown = owner.get(url_of(held)).content.decode()
     assert NOTE in shown
     assert "Nothing needs a decision" not in shown
@@ -92,7 +93,7 @@ def test_abandoning_lets_the_run_go_on_as_its_workflow_says(owner: Client, held:
     run = advanced(held.run)
     held.refresh_from_db()
     assert (run.state, held.state) == ("completed", "abandoned")
-    assert "not noted in the desk" in run.result
+    assert "not noted in the desk" in result_of(run)
 
 
 def test_keeping_on_hold_moves_nothing_but_the_due_time(owner: Client, held: Operation) -> None:

@@ -24,6 +24,7 @@ from tests.factories import (
     stranger,
 )
 from workflows.models import Run
+from workflows.services.stopping import cancel_run
 
 pytestmark = pytest.mark.django_db
 
@@ -127,6 +128,19 @@ def test_the_second_reviewer_sees_who_was_first(owner: Client, held: Run) -> Non
     assert (overtaken.theirs.by, overtaken.note) == ("reviewer_1", NOTE)
     held.refresh_from_db()
     assert held.state == "failed"
+
+
+def test_once_the_run_is_cancelled_it_says_so_and_asks_for_nothing(
+    owner: Client, held: Run
+) -> None:
+    form = form_at(owner, url_of(held))
+    cancel_run(held.pk, by="ada")
+    page = page_at(owner, held)
+    assert page.record[-1].text == "The run was cancelled; no decision was needed."
+    assert page.decide is None
+    overtaken = post(owner, form, "try_again")
+    assert overtaken.status_code == HTTPStatus.CONFLICT
+    assert "The run was cancelled meanwhile" in overtaken.content.decode()
 
 
 def test_submitting_twice_decides_once(owner: Client, held: Run) -> None:

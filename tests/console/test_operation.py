@@ -30,7 +30,6 @@ from tests.factories import (
     started_run,
     stranger,
 )
-from workflows.models import Attempt
 from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.django_db
@@ -322,32 +321,20 @@ def been_through(operation: Operation, times: int) -> None:
     """Let `operation` have been sent and asked about so often, each time by another worker."""
     now = database_now()
     first = operation.transmissions.get()
-    attempts = Attempt.objects.bulk_create(
-        Attempt(
-            run=operation.run,
-            step=operation.step,
-            visit=1,
-            number=number,
-            worker=uuid4(),
-            fence=1000 + number,
-            timeout_at=now,
-            ended_at=now,
-            state="lost",
-        )
-        for number in range(2, times + 2)
-    )
     Transmission.objects.bulk_create(
         Transmission(
             operation=operation,
-            number=attempt.number,
-            attempt=attempt,
+            number=number,
+            attempt=uuid4(),
+            worker=uuid4(),
+            fence=1000 + number,
             purpose="replay",
             in_flight_until=first.in_flight_until,
             ended_at=now,
             phase="wait",
             state="unknown",
         )
-        for attempt in attempts
+        for number in range(2, times + 2)
     )
     Evidence.objects.bulk_create(
         Evidence(operation=operation, kind="conflict", source=f"answer to send {place}")

@@ -30,7 +30,7 @@ from tests.factories import (
     stranger,
     tenant,
 )
-from workflows.models import Attempt, Run, StepOutput, Worker
+from workflows.models import Attempt, Run, Worker
 from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.django_db
@@ -169,7 +169,6 @@ def test_a_worker_that_went_quiet_is_shown_with_its_hand_over(client: Client, he
         worker=worker.pk,
         fence=4,
         claimed_at=now - timedelta(seconds=9),
-        timeout_at=now,
         ended_at=now,
         state="superseded",
         error="its worker went quiet",
@@ -209,14 +208,14 @@ def test_outputs_are_shown_to_those_who_may_see_payloads_alone(client: Client, h
 def test_outputs_of_every_shape_fit_their_card(
     client: Client, held: Run, value: Any, shown: list[str]
 ) -> None:
-    StepOutput.objects.filter(run=held, step="classify").update(value=value)
+    Attempt.objects.filter(run=held, step="classify").update(output=value)
     card = page_at(client, url_of(held)).outputs[1]
     assert [fact.text for fact in card.facts] == shown
 
 
 def test_a_large_output_is_said_to_be_there(client: Client, held: Run) -> None:
     content = {str(number): uuid4().hex for number in range(1000)}
-    StepOutput.objects.filter(run=held, step="classify").update(value=content)
+    Attempt.objects.filter(run=held, step="classify").update(output=content)
     (fact,) = page_at(client, url_of(held)).outputs[1].facts
     assert "too much to show here" in fact.text
 
@@ -263,7 +262,7 @@ def test_the_timeline_alone_comes_in_either_scale(client: Client, held: Run) -> 
 def test_markup_in_outputs_errors_and_worker_names_is_shown_as_text(
     client: Client, held: Run
 ) -> None:
-    StepOutput.objects.filter(run=held).update(value={MARKUP: MARKUP})
+    held.attempts.outputs().update(output={MARKUP: MARKUP})
     Attempt.objects.filter(run=held).update(error=MARKUP)
     Worker.objects.update(host=MARKUP)
     Run.objects.filter(pk=held.pk).update(
@@ -298,7 +297,6 @@ def tried(run: Run, times: int) -> None:
             worker=worker.pk,
             fence=1000 + place,
             claimed_at=now + timedelta(seconds=place),
-            timeout_at=now,
             ended_at=now + timedelta(seconds=place + 1),
             state="failed",
             error="again",

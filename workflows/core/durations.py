@@ -1,8 +1,8 @@
-"""How lengths of time are said to people: two units at most."""
+"""How times and lengths of time are said to people: with the zone, in two units at most."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 MINUTE = timedelta(minutes=1)
 
@@ -33,3 +33,16 @@ def took(length: timedelta) -> str:
 
 def _units(*parts: tuple[int, str]) -> str:
     return " ".join(f"{number} {unit}" for number, unit in parts if number) or "0 s"
+
+
+def moment(at: datetime, now: datetime) -> str:
+    """A time with its zone, the day only where it is not today's: "03:00:12 UTC"."""
+    at, now = at.astimezone(UTC), now.astimezone(UTC)
+    day = "" if at.date() == now.date() else f"{at.day} {at:%b %Y}, "
+    return f"{day}{at:%H:%M:%S} UTC"
+
+
+def on(at: datetime, now: datetime) -> str:
+    """`moment` in a sentence: "at 03:00:12 UTC", "on 9 Mar 2026, 22:41:07 UTC"."""
+    said = moment(at, now)
+    return f"on {said}" if "," in said else f"at {said}"

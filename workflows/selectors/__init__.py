@@ -7,7 +7,8 @@ rows that a person may see; whose they are is asked in `access` alone.
 
 from __future__ import annotations
 
-from workflows.selectors.explanations import explain_run, explain_runs, facts_about, step_names
+from workflows.selectors.explanations import explain_run, explain_runs, facts_about
+from workflows.selectors.run_steps import step_names
 from workflows.selectors.workers import live_worker_pids, live_workers, worker_names
 
 __all__ = [

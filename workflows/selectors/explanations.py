@@ -1,102 +1,235 @@
-"""Why runs are where they are (promise P12): four queries, whatever the number of runs."""
+"""Why runs are where they are (promise P12): a fixed number of queries, however many runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import accumulate
 from uuid import UUID
 
-from django.db.models import Count, F, Window
-from django.db.models.functions import Now, Rank
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import (
+    Count,
+    DateTimeField,
+    Exists,
+    F,
+    Func,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Value,
+)
+from django.db.models.functions import Now
 
-from workflows.core.explain import Explanation, RunFacts, explain
-from workflows.core.states import RunState
-from workflows.models import Attempt, Run, Worker
-from workflows.registry import registry
+from workflows.core.explain import explain
+from workflows.core.run_facts import Explanation, RunFacts, Stop, WholePause, WorkerSeen
+from workflows.core.states import FINAL_RUN_STATES, RunState
+from workflows.models import Pause, Run, Worker
+from workflows.selectors.run_joins import Join, Place, held_children, joins_of, waits_at
+from workflows.selectors.run_parts import RunParts
+from workflows.selectors.run_steps import place_of
 from workflows.selectors.workers import live_workers, worker_names
 from workflows.services.clock import database_now
+from workflows.services.settling import unsettled_of
+
+WORKERS_READ = 500
 
 
-def explain_run(run: Run, *, owner: str = "") -> Explanation:
-    """Say why the run is where it is (promise P12)."""
-    return explain(facts_about(run, owner=owner), database_now())
+def explain_run(run: Run, parts: RunParts | None = None) -> Explanation:
+    """Say why the run is where it is (promise P12); `parts` is what other apps know of it."""
+    return explain(facts_about(run, parts), database_now())
 
 
 def explain_runs(runs: Sequence[Run], now: datetime) -> dict[UUID, Explanation]:
     """Say it of many at `now`, the database's time."""
-    return {pk: explain(facts, now) for pk, facts in facts_of(runs, {}).items()}
+    return {pk: explain(facts, now) for pk, facts in facts_of(runs).items()}
 
 
-def facts_about(run: Run, *, owner: str = "") -> RunFacts:
-    """Gather what `explain` needs, whatever the run has been through."""
-    return facts_of([run], {run.pk: owner})[run.pk]
+def facts_about(run: Run, parts: RunParts | None = None) -> RunFacts:
+    """Gather what `explain` needs of one run, with whose it is and which of its runs are held."""
+    facts = facts_of([run])[run.pk]
+    if waits_at(run) == (run.pk, run.step, run.visit):
+        facts = replace(facts, held_children=held_children(run))
+    if parts is None:
+        return facts
+    return replace(
+        facts,
+        owner=parts.owner,
+        helps=parts.helps,
+        pause=with_reason(facts.pause, parts.why_paused),
+        cancel=with_reason(facts.cancel, parts.why_cancelled),
+    )
 
 
-def facts_of(runs: Sequence[Run], owners: Mapping[UUID, str]) -> dict[UUID, RunFacts]:
-    alive = list(live_workers()[:200])
-    holders = worker_names(run.lease_owner for run in runs)
-    tries = tries_of(runs)
-    ahead = runs_ahead(runs)
-    return {
-        run.pk: facts(
-            run,
-            alive=alive,
-            worker=holders.get(run.lease_owner, "") if run.lease_owner else "",
-            attempts=tries.get(run.pk, 0),
-            ahead=ahead.get(run.pk, 0),
-            owner=owners.get(run.pk, ""),
-        )
-        for run in runs
-    }
+def with_reason(stop: Stop | None, reason: str) -> Stop | None:
+    return stop and replace(stop, reason=reason)
 
 
-def facts(
-    run: Run, *, alive: Sequence[Worker], worker: str, attempts: int, ahead: int, owner: str
-) -> RunFacts:
-    names = step_names(run)
+# --- gathering --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What the facts of many runs are taken from."""
+
+    workers: tuple[WorkerSeen, ...]
+    holders: dict[UUID, str]
+    ahead: dict[UUID, int]
+    pauses: Sequence[Pause]
+    unsettled: dict[UUID, str]
+    joins: dict[Place, Join]
+
+
+def facts_of(runs: Sequence[Run]) -> dict[UUID, RunFacts]:
+    """Gather what `explain` needs of many runs: six queries at most."""
+    open_runs = [run for run in runs if run.state not in FINAL_RUN_STATES]
+    workers = seen_workers() if open_runs else ()
+    gathered = Gathered(
+        workers=workers,
+        holders=worker_names(run.lease_owner for run in runs),
+        ahead=runs_ahead(open_runs, workers),
+        pauses=pauses_of(open_runs),
+        unsettled=still_unsettled(open_runs),
+        joins=joins_of(open_runs),
+    )
+    return {run.pk: facts(run, gathered) for run in runs}
+
+
+def facts(run: Run, gathered: Gathered) -> RunFacts:
+    number, steps = place_of(run)
     failure = run.failure or {}
+    place = waits_at(run)
+    join = gathered.joins.get(place, Join()) if place is not None else None
+    own = place is not None and place[0] == run.pk
     return RunFacts(
         state=RunState(run.state),
         step=run.step,
-        number=names.index(run.step) + 1 if run.step in names else 0,
-        steps=len(names),
+        number=number,
+        steps=steps,
+        visit=run.visit,
         workflow=run.workflow,
         version=run.version,
         ready_at=run.ready_at,
+        wake_at=run.wake_at,
+        claimed_at=run.claimed_at,
         lease_expires_at=run.lease_expires_at,
-        worker=worker,
-        failure=failure.get("message", ""),
-        attempts=attempts,
-        workers_with_version=sum([run.workflow, run.version] in each.workflows for each in alive),
-        workers_alive=len(alive),
-        ahead=ahead,
-        waits_for=failure.get("message", ""),
-        paused=failure.get("reason") == "dispatch",
-        owner=owner,
+        worker=gathered.holders.get(run.lease_owner, "") if run.lease_owner else "",
+        reason=failure.get("reason", ""),
+        message=failure.get("message", ""),
+        tries=run.tries,
+        losses=run.losses,
+        workers=gathered.workers,
+        ahead=gathered.ahead.get(run.pk, 0),
+        cancel=Stop(run.cancel_asked_by, run.cancel_asked_at) if run.cancel_asked_at else None,
+        pause=Stop(run.paused_by, run.paused_at) if run.paused_at else None,
+        pauses=whole_pauses(run, gathered.pauses),
+        unsettled=gathered.unsettled.get(run.pk, ""),
+        children=join.ends if join and own else None,
+        beside=join.ends if join and not own else None,
+        at_once=join.at_once if join and not own else None,
+        sweep=timedelta(seconds=settings.ROMULUS_SWEEP_SECONDS),
+        lease=timedelta(seconds=settings.ROMULUS_LEASE_SECONDS),
     )
 
 
-def step_names(run: Run) -> list[str]:
-    """The steps of the run's version, or only its own when this process does not have it."""
-    if registry.has(run.workflow, run.version):
-        return list(registry.get(run.workflow, run.version).steps)
-    return [run.step]
-
-
-def tries_of(runs: Sequence[Run]) -> dict[UUID, int]:
-    """How often each run's present step has been tried."""
-    here = Attempt.objects.filter(
-        run__in=[run.pk for run in runs], step=F("run__step"), visit=F("run__visit")
+def seen_workers() -> tuple[WorkerSeen, ...]:
+    return tuple(
+        WorkerSeen(
+            name=str(worker),
+            workflows=pairs_of(worker),
+            started_at=worker.started_at,
+            swept_at=worker.swept_at,
+            broker_away_since=worker.broker_away_since,
+        )
+        for worker in live_workers()[:WORKERS_READ]
     )
-    counted = here.values("run_id").annotate(tries=Count("pk")).values_list("run_id", "tries")
-    return dict(counted)
 
 
-def runs_ahead(runs: Sequence[Run]) -> dict[UUID, int]:
-    """How many runs became ready before each of `runs` that is ready; no query for none."""
-    ready = [run.pk for run in runs if run.state == RunState.READY]
+def pairs_of(worker: Worker) -> frozenset[tuple[str, int]]:
+    return frozenset((name, version) for name, version in worker.workflows)
+
+
+def runs_ahead(runs: Sequence[Run], workers: Iterable[WorkerSeen]) -> dict[UUID, int]:
+    """How many runs that may be taken became ready before each of `runs` that is ready.
+
+    One query; none where nothing is ready, or nobody has the code for it.
+    """
+    pairs = frozenset[tuple[str, int]]().union(*(worker.workflows for worker in workers))
+    ready = [
+        run for run in runs if run.state == RunState.READY and (run.workflow, run.version) in pairs
+    ]
     if not ready:
         return {}
-    queued = Run.objects.filter(state=RunState.READY, ready_at__lte=Now())
-    ranked = queued.annotate(rank=Window(Rank(), order_by="ready_at")).filter(pk__in=ready)
-    return {pk: rank - 1 for pk, rank in ranked.values_list("pk", "rank")}
+    takeable = Q()
+    for workflow, version in sorted(pairs):
+        takeable |= Q(workflow=workflow, version=version)
+    queued = Run.objects.filter(
+        takeable,
+        ~Exists(Pause.objects.filter(covers(OuterRef("workflow"), OuterRef("tenant")))),
+        state=RunState.READY,
+        paused_at=None,
+        ready_at__lte=Now(),
+    )
+    moments = sorted({run.ready_at for run in ready})
+    before = counts_before(queued, moments)
+    return {run.pk: before[run.ready_at] for run in ready}
+
+
+def counts_before(queued: QuerySet[Run], moments: list[datetime]) -> dict[datetime, int]:
+    """How many of `queued` were ready before each of `moments`, which ascend: one scan."""
+    among = Value(moments, output_field=ArrayField(DateTimeField()))
+    place = Func(F("ready_at"), among, function="width_bucket", output_field=IntegerField())
+    earlier = queued.filter(ready_at__lt=moments[-1])
+    counted = earlier.annotate(place=place).values("place").annotate(number=Count("pk"))
+    numbers = dict(counted.values_list("place", "number"))
+    sums = accumulate(numbers.get(place, 0) for place in range(len(moments)))
+    return dict(zip(moments, sums, strict=True))
+
+
+def covers(workflow: object, tenant: object) -> Q:
+    """The pauses under which runs of `workflow` for `tenant` are not taken."""
+    of_workflow = Q(workflow="") | Q(workflow=workflow)
+    return of_workflow & (Q(tenant=None) | Q(tenant=tenant))
+
+
+def pauses_of(runs: Sequence[Run]) -> list[Pause]:
+    """The pauses that cover one of `runs` or more."""
+    if not runs:
+        return []
+    covering = Q(workflow__in={"", *(run.workflow for run in runs)})
+    covering &= Q(tenant=None) | Q(tenant__in={run.tenant_id for run in runs})
+    return list(Pause.objects.filter(covering).select_related("tenant"))
+
+
+def pauses_over(run: Run, pauses: Iterable[Pause]) -> list[Pause]:
+    """Those of `pauses` that cover `run`, the most specific first."""
+    over = [
+        pause
+        for pause in pauses
+        if pause.workflow in ("", run.workflow) and pause.tenant_id in (None, run.tenant_id)
+    ]
+    return sorted(over, key=lambda pause: (pause.tenant_id is None, not pause.workflow))
+
+
+def whole_pauses(run: Run, pauses: Iterable[Pause]) -> tuple[WholePause, ...]:
+    return tuple(
+        WholePause(what_of(pause), Stop(pause.by, pause.at, pause.reason))
+        for pause in pauses_over(run, pauses)
+    )
+
+
+def what_of(pause: Pause) -> str:
+    """What is paused, in a sentence: "workflow refund for tenant Northwind"."""
+    tenant = f"tenant {pause.tenant.name}" if pause.tenant else ""
+    if not pause.workflow:
+        return tenant
+    return f"workflow {pause.workflow}" + (f" for {tenant}" if tenant else "")
+
+
+def still_unsettled(runs: Sequence[Run]) -> dict[UUID, str]:
+    """What is to be settled before those of `runs` end whose end was asked for."""
+    asked = [run.pk for run in runs if run.cancel_asked_at is not None]
+    return dict(unsettled_of(asked)) if asked else {}

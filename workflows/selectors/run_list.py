@@ -1,46 +1,96 @@
-"""The runs list: who is where, and why, newest first."""
+"""The runs list: who is where, and why, newest first.
+
+Runs that another run started are reached from its page; they are listed here only when asked for.
+What is counted is what is listed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Count, QuerySet
 from django.urls import reverse
 
-from workflows.core.explain import Explanation
+from workflows.core.explain import explain
+from workflows.core.run_facts import RunFacts, WholePause
 from workflows.core.states import FINAL_RUN_STATES, RunState
 from workflows.models import Run
-from workflows.pages import Filter, Pager, RunList, RunRow
-from workflows.selectors.explanations import explain_runs, step_names
+from workflows.pages import Filter, Pager, Paused, RunList, RunRow
+from workflows.selectors.explanations import facts_of
 from workflows.selectors.paging import address, as_uuid, newest_first
+from workflows.selectors.run_children import link_to, marks_of, parents_of, place_in_parent
+from workflows.selectors.run_page import paused_of
 from workflows.selectors.words import label_of
 
 UNFINISHED = tuple(state for state in RunState if not state.is_final)
+WITH = "with"  # the runs that others started are listed too
 
 
-def run_list(
-    runs: QuerySet[Run], now: datetime, *, state: str = "", before: str = "", after: str = ""
-) -> RunList:
-    """A page of `runs`, those that the reader may see; what is no state or no ID counts as none."""
-    state = state if state in set(RunState) else ""
-    shown = runs.filter(state=state) if state else runs
-    rows, newer, older = newest_first(shown, as_uuid(before), as_uuid(after))
-    why = explain_runs(rows, now)
-    newest = not newer
+@dataclass(frozen=True)
+class Asked:
+    """What is to be listed, as the address says it; what it cannot mean counts as not said."""
+
+    state: str = ""
+    children: str = ""
+    parent: str = ""
+    before: str = ""
+    after: str = ""
+
+    def query(self, **changes: str) -> dict[str, str]:
+        """What keeps the choice, with other places in the list."""
+        kept = {"state": self.state, "children": self.children, "parent": self.parent}
+        return kept | changes
+
+
+def run_list(runs: QuerySet[Run], now: datetime, asked: Asked) -> RunList:
+    """A page of `runs`, those that the reader may see."""
+    asked = understood(runs, asked)
+    among = within(runs, asked)
+    shown = (among.filter(state=asked.state) if asked.state else among).defer("input")
+    rows, newer, older = newest_first(shown, as_uuid(asked.before), as_uuid(asked.after))
+    facts = facts_of(rows)
+    parents = parents_of(rows)
+    parent = runs.get(pk=asked.parent) if asked.parent else None
     return RunList(
-        rows=tuple(row_of(run, why[run.pk]) for run in rows),
-        filters=filters(runs, state),
-        pager=pager(rows, state, newer=newer, older=older),
-        url=address(reverse("runs"), {"state": state, "before": before, "after": after}),
-        filtered=bool(state),
+        rows=tuple(row_of(run, facts[run.pk], parents, now) for run in rows),
+        filters=filters(among, asked),
+        scope=() if parent else scope(asked),
+        pager=pager(rows, asked, newer=newer, older=older),
+        url=address(
+            reverse("runs"), asked.query() | {"before": asked.before, "after": asked.after}
+        ),
+        filtered=bool(asked.state),
+        parent=link_to(parent) if parent else None,
+        pauses=pauses_among(facts),
         # A run that is started now appears on the newest page, so that one is always worth it.
-        moving=newest or any(run.state not in FINAL_RUN_STATES for run in rows),
+        moving=not newer or any(run.state not in FINAL_RUN_STATES for run in rows),
     )
 
 
-def row_of(run: Run, why: Explanation) -> RunRow:
-    names = step_names(run)
+def understood(runs: QuerySet[Run], asked: Asked) -> Asked:
+    parent = as_uuid(asked.parent)
+    known = parent is not None and runs.filter(pk=parent).exists()
+    return Asked(
+        state=asked.state if asked.state in set(RunState) else "",
+        children=WITH if asked.children == WITH and not known else "",
+        parent=str(parent) if known else "",
+        before=asked.before,
+        after=asked.after,
+    )
+
+
+def within(runs: QuerySet[Run], asked: Asked) -> QuerySet[Run]:
+    """The runs among which a state is chosen, and which are counted."""
+    if asked.parent:
+        return runs.filter(parent=UUID(asked.parent))
+    return runs if asked.children else runs.filter(parent=None)
+
+
+def row_of(run: Run, facts: RunFacts, parents: Mapping[UUID, Run], now: datetime) -> RunRow:
+    parent = parents.get(run.parent_id) if run.parent_id else None
     return RunRow(
         id=run.pk,
         workflow=run.workflow,
@@ -48,30 +98,54 @@ def row_of(run: Run, why: Explanation) -> RunRow:
         label=label_of(run),
         state=run.state,
         step=run.step,
-        number=names.index(run.step) + 1 if run.step in names else 0,
-        steps=len(names),
-        sentence=why.sentence,
+        number=facts.number,
+        steps=facts.steps,
+        sentence=explain(facts, now).sentence,
         started_at=run.created_at,
         ended_at=run.finished_at,
+        marks=marks_of(run),
+        parent_url=reverse("run", args=[parent.pk]) if parent else "",
+        parent=place_in_parent(run, parent) if parent else "",
     )
 
 
-def filters(runs: QuerySet[Run], current: str) -> tuple[Filter, ...]:
+def pauses_among(facts: Mapping[UUID, RunFacts]) -> tuple[Paused, ...]:
+    """What is paused as a whole and keeps one of the rows where it is, each once."""
+    found: dict[WholePause, None] = {}
+    for each in facts.values():
+        if not each.state.is_final:
+            found.update(dict.fromkeys(each.pauses))
+    return paused_of(found)
+
+
+# --- what else could be listed ----------------------------------------------------------------
+
+
+def filters(runs: QuerySet[Run], asked: Asked) -> tuple[Filter, ...]:
     """All, then each state. Only unfinished ones are counted: finished ones grow without end."""
     here = reverse("runs")
     counts = unfinished_counts(runs)
-    every = Filter("All", here, current == "")
+    every = Filter("All", address(here, asked.query(state="")), asked.state == "")
     return (
         every,
         *(
             Filter(
                 state.value.capitalize(),
-                address(here, {"state": state.value}),
-                current == state,
+                address(here, asked.query(state=state.value)),
+                asked.state == state,
                 counts.get(state, 0) if state in UNFINISHED else None,
             )
             for state in RunState
         ),
+    )
+
+
+def scope(asked: Asked) -> tuple[Filter, ...]:
+    here = reverse("runs")
+    alone, both = asked.query(children=""), asked.query(children=WITH)
+    return (
+        Filter("Without their children", address(here, alone), not asked.children),
+        Filter("With their children", address(here, both), bool(asked.children)),
     )
 
 
@@ -80,16 +154,12 @@ def unfinished_counts(runs: QuerySet[Run]) -> dict[str, int]:
     return dict(counted.values_list("state", "count"))
 
 
-def pager(rows: list[Run], state: str, *, newer: bool, older: bool) -> Pager:
+def pager(rows: list[Run], asked: Asked, *, newer: bool, older: bool) -> Pager:
     here = reverse("runs")
-
-    def beside(name: str, run: UUID) -> str:
-        return address(here, {"state": state, name: str(run)})
-
     if not rows:
         # Past the end: the way back is the beginning.
-        return Pager(newer=address(here, {"state": state}) if newer or older else "")
+        return Pager(newer=address(here, asked.query()) if newer or older else "")
     return Pager(
-        newer=beside("after", rows[0].pk) if newer else "",
-        older=beside("before", rows[-1].pk) if older else "",
+        newer=address(here, asked.query(after=str(rows[0].pk))) if newer else "",
+        older=address(here, asked.query(before=str(rows[-1].pk))) if older else "",
     )

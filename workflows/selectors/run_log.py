@@ -6,10 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from workflows.core.states import AttemptState, RunState
+from workflows.core.words import who
 from workflows.models import Attempt
 from workflows.pages import LogEntry
-from workflows.selectors.run_history import History
-from workflows.selectors.words import title_of
+from workflows.selectors.run_history import WENT_QUIET, History, left_output
+from workflows.selectors.run_parts import RunParts
+from workflows.selectors.words import title_of, try_of
+from workflows.services.migrations import NOBODY
 
 LOG_ROWS = 100
 
@@ -40,7 +43,7 @@ def log_page(
     return tuple(sorted_entries[:cut]), older
 
 
-def own_entries(history: History) -> Iterator[LogEntry]:
+def own_entries(history: History, parts: RunParts) -> Iterator[LogEntry]:
     """What the execution record itself knows."""
     run = history.run
     text = f"{title_of(run)} started, at step {history.steps[0].name}"
@@ -49,6 +52,10 @@ def own_entries(history: History) -> Iterator[LogEntry]:
     for attempt in history.attempts:
         if attempt.ended_at is not None:
             yield end_of(history, attempt, attempt.ended_at)
+    if run.cancel_asked_at is not None:
+        reason = f": {parts.why_cancelled}" if parts.why_cancelled else ""
+        text, by = f"Its end was asked for{reason}", who(run.cancel_asked_by)
+        yield LogEntry(run.cancel_asked_at, "stop", "cancelling", text, by)
     if run.finished_at is not None:
         failure = (run.failure or {}).get("message", "")
         text = ENDS[RunState(run.state)] + (f": {failure}" if failure else "")
@@ -59,16 +66,15 @@ def claims(history: History, attempts: Sequence[Attempt]) -> Iterator[LogEntry]:
     before: Attempt | None = None
     for attempt in attempts:
         worker = history.worker(attempt)
-        if before is not None and AttemptState(before.state) in (
-            AttemptState.LOST,
-            AttemptState.SUPERSEDED,
-        ):
+        if before is not None and AttemptState(before.state) in WENT_QUIET:
             text = (
                 f"{worker} took the lease, fence {attempt.fence}; writes under fence "
                 f"{before.fence} are refused from here"
             )
             yield LogEntry(attempt.claimed_at, "entry", "handover", text, worker, attempt.fence)
-        text = f"{attempt.step} begun, try {attempt.number}"
+        if attempt.worker == NOBODY:
+            continue
+        text = f"{attempt.step} begun, {try_of(attempt)}"
         yield LogEntry(attempt.claimed_at, "attempt", "running", text, worker, attempt.fence)
         before = attempt
 
@@ -78,15 +84,22 @@ def end_of(history: History, attempt: Attempt, at: datetime) -> LogEntry:
     state = AttemptState(attempt.state)
     match state:
         case AttemptState.LOST:
-            text, by = f"{attempt.step} try {attempt.number} lost: {attempt.error}", "Romulus"
+            text, by = f"{attempt.step} {try_of(attempt)} lost: {attempt.error}", "Romulus"
         case AttemptState.SUPERSEDED:
-            text, by = f"A late write from {worker} was refused; it changed nothing", "Romulus"
-            return LogEntry(at, "entry", "refused", text, by, attempt.fence)
+            text = f"A late write from {worker} was refused; it changed nothing{kept(attempt)}"
+            return LogEntry(at, "entry", "refused", text, "Romulus", attempt.fence)
         case AttemptState.FAILED:
-            text, by = f"{attempt.step} try {attempt.number} failed: {attempt.error}", worker
-        case _ if attempt.pk in history.committed:
+            text, by = f"{attempt.step} {try_of(attempt)} failed: {attempt.error}", worker
+        case _ if attempt.worker == NOBODY:
+            text, by = f"The output of {attempt.step} was carried over: {attempt.error}", worker
+        case _ if left_output(attempt):
             text, by = f"{attempt.step} committed", worker
         case _:
             text, by = f"{attempt.step} stopped without an output; lease released", worker
             return LogEntry(at, "step", "blocked", text, by, attempt.fence)
     return LogEntry(at, "attempt", state.value, text, by, attempt.fence)
+
+
+def kept(attempt: Attempt) -> str:
+    """What became of what a refused attempt brought."""
+    return "; what it brought is kept as evidence" if attempt.output_form else ""

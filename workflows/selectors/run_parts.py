@@ -32,6 +32,7 @@ class RunParts:
         helps: what would move it, when this app knows better than the run itself.
         links: where that is done, the primary one first.
         causes: what was looked at besides the run itself, by name; stands in for the run's own.
+        why_paused, why_cancelled: the reason that somebody gave for it last.
         seen: changes whenever anything above has changed.
     """
 
@@ -43,6 +44,8 @@ class RunParts:
     helps: str = ""
     links: tuple[Link, ...] = ()
     causes: tuple[CheckedCause, ...] = ()
+    why_paused: str = ""
+    why_cancelled: str = ""
     seen: str = ""
 
 

@@ -1,19 +1,33 @@
-"""The lanes of a run's timeline: each step with its tries, what hangs on it, and the workers."""
+"""The lanes of a run's timeline: each step with its tries, what hangs on it, and the workers.
+
+The branches of a parallel group hang on their group, each with the tries of its own run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import pairwise
+from itertools import groupby, pairwise
+
+from django.urls import reverse
 
 from workflows.core.durations import took
 from workflows.core.states import AttemptState, RunState
 from workflows.core.timeline import Lane, Span, Timeline, draw
 from workflows.models import Attempt
-from workflows.selectors.run_history import History, StepSeen
+from workflows.selectors.run_history import WENT_QUIET, BranchRun, History, left_output
 from workflows.selectors.run_parts import RunParts
+from workflows.selectors.run_steps import StepSeen
+from workflows.selectors.words import counted, try_of
 
-STOPPED = {AttemptState.LOST: "lost", AttemptState.SUPERSEDED: "lost"}
+WORKERS_SHOWN = 12
+
+# What a wait between two tries is, by the kind of the step.
+RESTS = {
+    "sleep": "Sleeping",
+    "children": "Waiting for the runs that it started",
+    "parallel": "Waiting for its branches",
+}
 
 
 def timeline_of(history: History, parts: RunParts, now: datetime, *, folded: bool) -> Timeline:
@@ -21,11 +35,18 @@ def timeline_of(history: History, parts: RunParts, now: datetime, *, folded: boo
     return draw(
         step_lanes(history, parts),
         worker_lanes(history),
-        start=run.created_at,
+        start=start_of(history),
         end=run.finished_at or now,
         running=run.finished_at is None,
         fold=folded,
     )
+
+
+def start_of(history: History) -> datetime:
+    """The run's start or, where there are more tries than are drawn, that of the first of them."""
+    if history.tries > len(history.attempts) and history.attempts:
+        return history.attempts[0].claimed_at
+    return history.run.created_at
 
 
 # --- steps ------------------------------------------------------------------------------------
@@ -34,7 +55,12 @@ def timeline_of(history: History, parts: RunParts, now: datetime, *, folded: boo
 def step_lanes(history: History, parts: RunParts) -> list[Lane]:
     lanes: list[Lane] = []
     for step in history.steps:
-        lanes += [step_lane(history, parts, step), *parts.lanes.get(step.name, ())]
+        branches = history.branches.get(step.name, {})
+        lanes += [
+            step_lane(history, parts, step),
+            *(branch_lane(history, branches[place]) for place in sorted(branches)),
+            *parts.lanes.get(step.name, ()),
+        ]
     return lanes
 
 
@@ -43,13 +69,23 @@ def step_lane(history: History, parts: RunParts, step: StepSeen) -> Lane:
     tries = history.of_step(step.name)
     url = parts.urls.get(step.name, "")
     here = step.name == run.step and run.state != RunState.COMPLETED
-    if here or step.name in history.done:
-        spans = (*tried(history, tries), *rests(history, tries, parts), *held(parts, step))
+    if here or history.total(step.name).passed:
+        spans = (*tried(history, tries), *rests(history, step, tries, parts), *held(parts, step))
         kind, state = ("run", run.state) if here else ("step", "done")
         return Lane(step.name, spans, kind=kind, state=state, url=url)
+    if step.name not in history.ahead:
+        return Lane(step.name, note="not taken", pending=True)
     if run.finished_at is not None:
         return Lane(step.name, note="never started", pending=True)
     return Lane(step.name, blocked(history), kind="step", state="blocked", pending=True)
+
+
+def branch_lane(history: History, branch: BranchRun) -> Lane:
+    """One branch of a parallel group: the tries of its own run, and where that stands."""
+    run, url = branch.run, reverse("run", args=[branch.run.pk])
+    spans = tuple(attempt_span(history, each, each.step, url) for each in branch.attempts)
+    name = ", ".join(dict.fromkeys([*(each.step for each in branch.attempts), run.step]))
+    return Lane(name, spans, kind="run", state=run.state, url=url, child=True)
 
 
 def held(parts: RunParts, step: StepSeen) -> tuple[Span, ...]:
@@ -57,34 +93,40 @@ def held(parts: RunParts, step: StepSeen) -> tuple[Span, ...]:
 
 
 def tried(history: History, tries: list[Attempt]) -> tuple[Span, ...]:
-    return tuple(attempt_span(history, attempt) for attempt in tries)
+    return tuple(attempt_span(history, attempt, label_of(attempt), "#leases") for attempt in tries)
 
 
-def attempt_span(history: History, attempt: Attempt) -> Span:
+def label_of(attempt: Attempt) -> str:
+    if AttemptState(attempt.state) in WENT_QUIET:
+        return f"{attempt.number} lost"
+    return f"visit {attempt.visit}" if attempt.visit > 1 else str(attempt.number)
+
+
+def attempt_span(history: History, attempt: Attempt, label: str, url: str) -> Span:
     state = AttemptState(attempt.state)
-    paint = STOPPED.get(state, "none")
+    paint = "lost" if state in WENT_QUIET else "none"
     if state is AttemptState.RUNNING:
         paint = "move"
-    elif attempt.pk in history.committed:
+    elif left_output(attempt):
         paint = "good"
-    outcome = outcome_of(history, attempt)
+    outcome = outcome_of(attempt)
     return Span(
         paint,
         attempt.claimed_at,
         attempt.ended_at,
-        f"{attempt.step}, try {attempt.number} on {history.worker(attempt)}: {outcome}",
-        label=f"{attempt.number} lost" if paint == "lost" else str(attempt.number),
-        url="#leases",
+        f"{attempt.step}, {try_of(attempt)} on {history.worker(attempt)}: {outcome}",
+        label=label,
+        url=url,
     )
 
 
-def outcome_of(history: History, attempt: Attempt) -> str:
+def outcome_of(attempt: Attempt) -> str:
     """How a try ended, in a few words."""
     after = took((attempt.ended_at or attempt.claimed_at) - attempt.claimed_at)
     match AttemptState(attempt.state):
         case AttemptState.RUNNING:
             return "at work"
-        case AttemptState.COMMITTED if attempt.pk in history.committed:
+        case AttemptState.COMMITTED if left_output(attempt):
             return f"committed after {after}"
         case AttemptState.COMMITTED:
             return f"stopped after {after}, without an output"
@@ -96,25 +138,31 @@ def outcome_of(history: History, attempt: Attempt) -> str:
             return "came back too late; its writes were refused"
 
 
-def rests(history: History, tries: list[Attempt], parts: RunParts) -> list[Span]:
-    """The waits between tries of one step, and after the last, as long as they are no hold."""
-    holds = parts.spans.get(tries[0].step, ()) if tries else ()
-    gaps: list[tuple[datetime | None, datetime | None]] = [
-        (left.ended_at, right.claimed_at) for left, right in pairwise(tries)
-    ]
-    if tries and is_resting(history, tries[-1]):
-        gaps.append((tries[-1].ended_at, None))
-    return [
-        Span("wait", begin, until, "Waiting", working=False)
-        for begin, end in gaps
-        if begin is not None and (until := until_held(holds, begin, end)) != begin
-    ]
+def rests(
+    history: History, step: StepSeen, tries: list[Attempt], parts: RunParts
+) -> Iterator[Span]:
+    """The waits between tries of one visit, and after the last, as long as they are no hold."""
+    holds = parts.spans.get(step.name, ())
+    title = RESTS.get(step.kind, "Waiting")
+    for begin, end in gaps(history, tries):
+        until = until_held(holds, begin, end)
+        if until != begin:
+            yield Span("wait", begin, until, title, working=False)
+
+
+def gaps(history: History, tries: list[Attempt]) -> Iterator[tuple[datetime, datetime | None]]:
+    for _, visit in groupby(tries, key=lambda attempt: attempt.visit):
+        for left, right in pairwise(visit):
+            if left.ended_at is not None:
+                yield left.ended_at, right.claimed_at
+    if tries and tries[-1].ended_at is not None and is_resting(history, tries[-1]):
+        yield tries[-1].ended_at, None
 
 
 def is_resting(history: History, last: Attempt) -> bool:
     run = history.run
     resting = (RunState.WAITING, RunState.READY, RunState.HELD)
-    return run.step == last.step and run.state in resting
+    return (run.step, run.visit) == (last.step, last.visit) and run.state in resting
 
 
 def until_held(holds: Sequence[Span], begin: datetime, end: datetime | None) -> datetime | None:
@@ -140,18 +188,22 @@ def blocked(history: History) -> tuple[Span, ...]:
 
 
 def worker_lanes(history: History) -> list[Lane]:
-    """One lane for each worker, in the order of their first lease."""
+    """One lane for each of the latest workers, in the order of their first lease."""
     leases: dict[str, list[Attempt]] = {}
     for attempt in history.attempts:
         leases.setdefault(history.worker(attempt), []).append(attempt)
-    return [
+    latest = sorted(leases, key=lambda name: leases[name][-1].fence)[-WORKERS_SHOWN:]
+    lanes = [
         Lane(name, tuple(lease_span(name, each) for each in held), note=note_of(held[-1]))
         for name, held in leases.items()
+        if name in latest
     ]
+    more = len(leases) - len(lanes)
+    return [*lanes, Lane(f"and {counted(more, 'earlier worker')}")] if more else lanes
 
 
 def lease_span(name: str, attempt: Attempt) -> Span:
-    gone = AttemptState(attempt.state) in STOPPED
+    gone = AttemptState(attempt.state) in WENT_QUIET
     title = f"{name} held the lease for {attempt.step}, fence {attempt.fence}"
     return Span(
         "gone" if gone else "done", attempt.claimed_at, attempt.ended_at, title, url="#leases"

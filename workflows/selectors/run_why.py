@@ -2,53 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django.urls import reverse
+
+from workflows.core.durations import moment
 from workflows.core.explain import Cause, Explanation
-from workflows.core.states import AttemptState, RunState
-from workflows.pages import CheckedCause, Why
+from workflows.core.run_facts import RunFacts
+from workflows.core.states import RunState
+from workflows.core.words import who
+from workflows.pages import CheckedCause, Fact, Link, Why
 from workflows.selectors.run_history import History
 from workflows.selectors.run_parts import RunParts
 from workflows.selectors.words import counted
 
+ORDER = ["Paused", "Cancel asked", "Held", "Missing signal", "Mismatch", "Dispatch", "Backlog"]
+LISTED = 10  # of the workers that are alive
+EVER = datetime.min.replace(tzinfo=UTC)  # no time is of that day, so that each is said with its own
 
-def why_of(history: History, explained: Explanation, parts: RunParts) -> Why:
+# What the rest of the page says already.
+ELSEWHERE = frozenset({"state", "workflow", "version", "step", "number", "steps", "message"})
+
+
+def why_of(history: History, facts: RunFacts, explained: Explanation, parts: RunParts) -> Why:
     """Put what the run says of itself beside what other apps know about it."""
     lead, _, text = explained.sentence.partition(". ")
     unfinished = history.run.finished_at is None
     return Why(
         lead=lead if lead.endswith(".") else f"{lead}.",
         text=text,
-        helps=parts.helps or explained.moves,
-        owner=parts.owner or explained.owner,
-        links=parts.links,
-        causes=causes(history, explained, parts) if unfinished else (),
+        helps=explained.moves,
+        owner=explained.owner,
+        links=(*parts.links, *held_links(facts)),
+        causes=causes(history, facts, explained, parts) if unfinished else (),
+        facts=tuple(shown_facts(explained.facts)) if unfinished else (),
     )
 
 
-def causes(history: History, explained: Explanation, parts: RunParts) -> tuple[CheckedCause, ...]:
+def held_links(facts: RunFacts) -> tuple[Link, ...]:
+    """The ways to the runs that it waits for and that wait for a person."""
+    return tuple(
+        Link(f"Open held run …{each.id[-6:]}", reverse("run", args=[each.id]))
+        for each in facts.held_children
+    )
+
+
+# --- the causes -------------------------------------------------------------------------------
+
+
+def causes(
+    history: History, facts: RunFacts, explained: Explanation, parts: RunParts
+) -> tuple[CheckedCause, ...]:
     own = (
-        held(history),
+        held(history, facts),
         missing_signal(explained),
         backlog(explained),
         lease(history, explained),
+        *wished(facts, explained),
+        *away(explained),
     )
     known = {cause.name: cause for cause in (*own, *parts.causes)}
-    order = ["Held", "Missing signal", "Mismatch", "Dispatch", "Backlog", "Lease lost"]
-    names = [name for name in order if name in known] + [
-        name for name in known if name not in order
-    ]
-    return tuple(known[name] for name in names)
+    names = [name for name in ORDER if name in known]
+    return tuple(known[name] for name in [*names, *(name for name in known if name not in names)])
 
 
-def held(history: History) -> CheckedCause:
+def held(history: History, facts: RunFacts) -> CheckedCause:
     if history.run.state == RunState.HELD:
         return CheckedCause("Held", "is", "yes: it waits for a decision")
+    if facts.children is not None and facts.children.held:
+        text = f"{counted(facts.children.held, 'run')} that it started, not itself"
+        return CheckedCause("Held", "maybe", text)
     return CheckedCause("Held", "no", "no: nothing waits for a person")
 
 
 def missing_signal(explained: Explanation) -> CheckedCause:
-    if explained.cause is Cause.SETTLING:
-        return CheckedCause("Missing signal", "is", "yes: the provider's answer is not known yet")
-    return CheckedCause("Missing signal", "no", "no: this step waits for no event")
+    match explained.cause:
+        case Cause.SETTLING:
+            text = "yes: the provider's answer is not known yet"
+        case Cause.SLEEPING:
+            text = "yes: its time has not come"
+        case Cause.CHILDREN:
+            text = "yes: runs that it started have not ended"
+        case Cause.TURN:
+            text = "yes: its turn has not come"
+        case Cause.WAITING:
+            text = "yes: what it waits for has not come"
+        case _:
+            return CheckedCause("Missing signal", "no", "no: this step waits for no event")
+    return CheckedCause("Missing signal", "is", text)
 
 
 def backlog(explained: Explanation) -> CheckedCause:
@@ -68,11 +111,70 @@ def lease(history: History, explained: Explanation) -> CheckedCause:
         return CheckedCause(
             "Lease lost", "is", "yes: its worker went quiet; another one takes over"
         )
-    lost = sum(
-        AttemptState(attempt.state) in (AttemptState.LOST, AttemptState.SUPERSEDED)
-        for attempt in history.attempts
-    )
-    if lost:
-        text = f"not now: lost {counted(lost, 'time')} earlier, each handed over"
+    if history.lost:
+        text = f"not now: lost {counted(history.lost, 'time')} earlier, each handed over"
         return CheckedCause("Lease lost", "maybe", text)
     return CheckedCause("Lease lost", "no", "no: never lost")
+
+
+def wished(facts: RunFacts, explained: Explanation) -> Iterator[CheckedCause]:
+    """What somebody wished for the run: shown only where somebody did."""
+    if facts.cancel is not None:
+        text = f"yes: by {who(facts.cancel.by)}"
+        yield CheckedCause("Cancel asked", "is", text)
+    stops = [facts.pause] if facts.pause else [pause.stop for pause in facts.pauses]
+    if stops and facts.cancel is None:
+        is_cause = explained.cause in (Cause.RUN_PAUSED, Cause.PAUSED)
+        text = f"{'yes' if is_cause else 'also'}: by {who(stops[0].by)}"
+        yield CheckedCause("Paused", "is" if is_cause else "maybe", text)
+
+
+def away(explained: Explanation) -> Iterator[CheckedCause]:
+    """What of the system itself is not there: shown only where it is the cause."""
+    match explained.cause:
+        case Cause.BROKER_AWAY:
+            yield CheckedCause("Broker", "is", "yes: no message reaches the workers")
+        case Cause.SWEEP_BEHIND:
+            yield CheckedCause("Sweep", "is", "yes: nobody looks for what is due")
+
+
+# --- the facts --------------------------------------------------------------------------------
+
+
+def shown_facts(facts: Mapping[str, Any]) -> Iterator[Fact]:
+    """The facts that the sentence rests on, but for those that the page shows anyway."""
+    for name, value in facts.items():
+        if name not in ELSEWHERE and value not in (None, "", [], ()):
+            yield from fact_of(name.replace("_", " "), value)
+
+
+def fact_of(term: str, value: Any) -> Iterator[Fact]:
+    match value:
+        case datetime():
+            yield Fact(term, "", at=value)
+        case dict():
+            for name, part in value.items():
+                if part not in (None, "", []):
+                    yield from fact_of(f"{term}, {name}", part)
+        case list():
+            shown = value[:LISTED]
+            yield from (Fact(term, text_of(each)) for each in shown)
+            if len(value) > len(shown):
+                yield Fact(term, f"and {len(value) - len(shown):,} more")
+        case _:
+            yield Fact(term, text_of(value))
+
+
+def text_of(value: Any) -> str:
+    match value:
+        case dict():
+            name, *rest = [text_of(part) for part in value.values() if part]
+            return f"{name}: {', '.join(rest)}" if rest else name
+        case list():
+            return ", ".join(map(text_of, value))
+        case datetime():
+            return moment(value, EVER)
+        case str():
+            return who(value)
+        case _:
+            return f"{value:,}" if isinstance(value, int) else str(value)

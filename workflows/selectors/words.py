@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from workflows.models import Run
+from workflows.core.definitions import END
+from workflows.models import Attempt, Run
 
 LABELS_SHOWN = 3
 
@@ -22,3 +23,22 @@ def label_of(run: Run) -> str:
         return run.start_key
     labels = list((run.labels or {}).items())[:LABELS_SHOWN]
     return ", ".join(f"{name}: {value}" for name, value in labels)
+
+
+def heading(run: Run) -> str:
+    """What its page is headed: with what tells it from others, such as its place among those that
+    another run started."""
+    number = "" if run.parent_index is None else f"number {run.parent_index + 1:,}"
+    what = label_of(run) or number
+    return f"{title_of(run)}, {what}" if what else title_of(run)
+
+
+def try_of(attempt: Attempt) -> str:
+    """The how-manieth it is: "try 2", "visit 3, try 1"."""
+    visit = f"visit {attempt.visit}, " if attempt.visit > 1 else ""
+    return f"{visit}try {attempt.number}"
+
+
+def way_of(target: str) -> str:
+    """Where a step leads to."""
+    return "the end" if target == END else target

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from workflows.models import Worker
+from workflows.services.migrations import NOBODY
 
 
 def live_workers() -> QuerySet[Worker]:
@@ -29,4 +30,9 @@ def worker_names(workers: Iterable[UUID | None]) -> dict[UUID, str]:
     if not wanted:
         return {}
     known = Worker.objects.in_bulk(wanted)
-    return {pk: str(known[pk]) if pk in known else f"worker {pk.hex[-6:]}" for pk in wanted}
+    return {pk: str(known[pk]) if pk in known else name_of(pk) for pk in wanted}
+
+
+def name_of(worker: UUID) -> str:
+    """What a worker is called that is not known: nobody, or one of long ago."""
+    return "Romulus" if worker == NOBODY else f"worker {worker.hex[-6:]}"

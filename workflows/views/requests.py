@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django_htmx.middleware import HtmxDetails
 
 STOP_POLLING = 286  # htmx: swap this in, and poll no more
@@ -16,6 +16,12 @@ class SignedIn(HttpRequest):
 
     user: User
     htmx: HtmxDetails
+
+
+class SeeOther(HttpResponseRedirect):
+    """303: what was posted is done; the answer is another page, got with GET."""
+
+    status_code = HTTPStatus.SEE_OTHER
 
 
 def asks_for(request: SignedIn, target: str) -> bool:

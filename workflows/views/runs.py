@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_safe
 
 from workflows import access
-from workflows.selectors.run_list import run_list
+from workflows.selectors.run_list import Asked, run_list
 from workflows.selectors.run_page import run_page
 from workflows.services.clock import database_now
 from workflows.views.requests import SignedIn, asks_for, nothing_new
@@ -24,8 +24,9 @@ def runs(request: SignedIn) -> HttpResponse:
     """The runs that this person may see, newest first."""
     visible = access.visible_runs(request.user)
     now = database_now()
-    asked = {name: request.GET.get(name, "") for name in ("state", "before", "after")}
-    context = {"page": run_list(visible, now, **asked), "now": now}
+    names = ("state", "children", "parent", "before", "after")
+    asked = Asked(**{name: request.GET.get(name, "") for name in names})
+    context = {"page": run_list(visible, now, asked), "now": now}
     template = "workflows/_runs.html" if asks_for(request, "runs") else "workflows/runs.html"
     return render(request, template, context)
 
@@ -41,8 +42,10 @@ def run(request: SignedIn, run: UUID) -> HttpResponse:
         request.user,
         now,
         payloads=access.may_view_payloads(request.user, found.tenant),
+        control=access.may_control(request.user, found.tenant),
         folded=request.GET.get("scale") != "true",
         before=moment(request.GET.get("before", "")),
+        children=request.GET.get("children", ""),
     )
     context = {"page": page, "now": now, "before": request.GET.get("before", "")}
     if asks_for(request, "timeline"):

@@ -20,6 +20,10 @@ class Command(ConsoleCommand):
         parser.add_argument("--state", choices=[state.value for state in RunState])
         parser.add_argument("--workflow")
         parser.add_argument("--tenant", help="slug")
+        parser.add_argument(
+            "--with-children", action="store_true", help="also those that other runs started"
+        )
+        parser.add_argument("--parent", type=an_id, help="only those that this run started")
         parser.add_argument("--before", type=an_id, help="only those older than this run")
         parser.add_argument("--limit", type=positive, default=LIMIT)
         parser.add_argument("--ids", action="store_true", help="IDs alone, one a line")
@@ -30,9 +34,12 @@ class Command(ConsoleCommand):
             "workflow": given.workflow,
             "tenant__slug": given.tenant,
             "pk__lt": given.before,
+            "parent": given.parent,
         }
         wanted = {name: value for name, value in asked.items() if value is not None}
         runs = Run.objects.filter(**wanted).select_related("tenant").order_by("-pk")
+        if given.parent is None and not given.with_children:
+            runs = runs.filter(parent=None)
         rows = list(runs[: given.limit])
         self.answer(given, [as_json(run) for run in rows], [line(run, given.ids) for run in rows])
 
@@ -46,6 +53,9 @@ def as_json(run: Run) -> dict[str, Any]:
         "state": run.state,
         "step": run.step,
         "start_key": run.start_key,
+        "parent": run.parent_id,
+        "paused_by": run.paused_by,
+        "cancel_asked_by": run.cancel_asked_by,
         "started_at": run.created_at.isoformat(),
         "ended_at": run.finished_at.isoformat() if run.finished_at else None,
     }
@@ -54,4 +64,9 @@ def as_json(run: Run) -> dict[str, Any]:
 def line(run: Run, only_id: bool) -> str:
     if only_id:
         return str(run.pk)
-    return f"{run.pk}  {run.state:<10} {run.tenant.slug}  {run.workflow} v{run.version}  {run.step}"
+    stop = ""
+    if not RunState(run.state).is_final:
+        stop = "  paused" if run.paused_at else ""
+        stop = "  cancel asked" if run.cancel_asked_at else stop
+    named = f"{run.tenant.slug}  {run.workflow} v{run.version}  {run.step}"
+    return f"{run.pk}  {run.state:<10} {named}{stop}"
