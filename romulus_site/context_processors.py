@@ -51,7 +51,7 @@ class Shell:
         name = (match.url_name if match else "") or ""
         if name.startswith(("review", "operation")):
             return "review"
-        return "runs" if name.startswith("run") else ""
+        return "runs" if name.startswith(("run", "version")) else ""
 
     @cached_property
     def needs_you(self) -> int:

@@ -6,8 +6,11 @@ from typing import Any
 
 import structlog
 
+from workflows.core.at_work import add_at_work
+
 SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
+    add_at_work,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),

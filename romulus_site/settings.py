@@ -6,13 +6,16 @@ Durations are in seconds, sizes in bytes.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import dj_database_url
+from kombu import Queue
 
 from romulus_site import embedded, keys
+from romulus_site.embedded.queue import QUEUES
 from romulus_site.log import logging_config
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -99,28 +102,93 @@ DATABASES: dict[str, dict[str, Any]] = {
         else dj_database_url.parse(DATABASE_URL)
     )
 }
-DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+DATABASES["default"] |= {
+    "ENGINE": "romulus_site.database",
+    "CONN_MAX_AGE": 60,
+    "CONN_HEALTH_CHECKS": True,
+    # A pooler may send the next rows' question to a session that has no such cursor.
+    "DISABLE_SERVER_SIDE_CURSORS": True,
+}
+# Each connection prepares the hot statements once (workflows/sql). A pooler that gives each
+# transaction another connection (PgBouncer's transaction mode) cannot keep them: turn it off there.
+ROMULUS_PREPARE = flag("ROMULUS_PREPARE", default=True)
 
 # --- broker ---------------------------------------------------------------------------------
 
-# Hints only: early acknowledgement, no results, nothing to redeliver (docs/adr/0003).
+# Hints only: early acknowledgement, no results, nothing to redeliver (docs/adr/0002). One is tried
+# once and for some seconds: a broker that is away, or swallows what it is sent, holds nobody up.
 CELERY_BROKER_URL = os.environ.get("BROKER_URL", "") or "pgmq://"
-CELERY_BROKER_TRANSPORT_OPTIONS = (
-    embedded.broker_options(DATABASES["default"]) if CELERY_BROKER_URL == "pgmq://" else {}
-)
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {"max_retries": 0}
+match CELERY_BROKER_URL.partition(":")[0]:
+    case "pgmq":
+        # The database itself. Where DATABASE_URL leads through a pooler, the queues need a way of
+        # their own, because they LISTEN: BROKER_URL=pgmq://user:password@host:5432/name.
+        CELERY_BROKER_TRANSPORT_OPTIONS |= embedded.broker_options(
+            DATABASES["default"]
+            if CELERY_BROKER_URL == "pgmq://"
+            else dict(dj_database_url.parse(CELERY_BROKER_URL.replace("pgmq", "postgres", 1)))
+        )
+        CELERY_BROKER_URL = "pgmq://"
+    case "redis" | "rediss":
+        CELERY_BROKER_TRANSPORT_OPTIONS |= {
+            "socket_timeout": 5,
+            "socket_connect_timeout": 5,
+            "health_check_interval": 10,
+        }
+    case "amqp" | "amqps" | "pyamqp":
+        CELERY_BROKER_TRANSPORT_OPTIONS |= {"confirm_publish": True}
+# Until a connection that went silent is given up: twice this.
+CELERY_BROKER_HEARTBEAT = 10
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# However long it is away: a worker that gave up would be silent when it is back.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_IGNORE_RESULT = True
 # A broker that is away must not hold anybody up: the sweep publishes again.
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "advance"
 CELERY_TASK_ROUTES = {"reconciliation.tasks.reconcile": {"queue": "reconcile"}}
 CELERY_TASK_CREATE_MISSING_QUEUES = True
+if CELERY_BROKER_URL == "pgmq://":
+    # They are made once, by ensure_pgmq. Whoever declares one runs DDL with the first message of
+    # each connection: after an outage everybody would wait for the locks of everybody, for seconds,
+    # and for as long as it takes those of a frozen process.
+    CELERY_TASK_QUEUES = [Queue(name, routing_key=name, no_declare=True) for name in QUEUES]
 CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# After an outage a worker would take fewer messages until the steps that it works on have ended.
+CELERY_WORKER_ENABLE_PREFETCH_COUNT_REDUCTION = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
+
+# --- storage --------------------------------------------------------------------------------
+
+# Outputs too large for a row. By default files of the owner alone, never served. With several
+# machines they lie in a bucket, as users of django-storages know it: install django-storages[s3],
+# set ROMULUS_OUTPUTS_BACKEND to storages.backends.s3.S3Storage, ROMULUS_OUTPUTS_OPTIONS to such as
+# {"bucket_name": "romulus-outputs", "endpoint_url": "https://…"}, and give credentials as its
+# client finds them (AWS_ACCESS_KEY_ID, …). The bucket is private and for nothing else. If it keeps
+# versions or copies, its own rules must end them: a purge removes what the storage shows. Its
+# client must give up in seconds, not minutes.
+ROMULUS_OUTPUTS_BACKEND = os.environ.get("ROMULUS_OUTPUTS_BACKEND", "")
+ROMULUS_OUTPUTS_OPTIONS = json.loads(os.environ.get("ROMULUS_OUTPUTS_OPTIONS", "{}"))
+STORAGES: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "outputs": {"BACKEND": ROMULUS_OUTPUTS_BACKEND, "OPTIONS": ROMULUS_OUTPUTS_OPTIONS}
+    if ROMULUS_OUTPUTS_BACKEND
+    else {
+        "BACKEND": "workflows.storage.PrivateFiles",
+        "OPTIONS": {"location": ROMULUS_DATA / "outputs"} | ROMULUS_OUTPUTS_OPTIONS,
+    },
+}
+# Larger ones go to the storage. 64 KiB: most outputs stay in the row that is written anyhow, and
+# what a page of runs reads stays small.
+ROMULUS_INLINE_OUTPUT_BYTES = int(os.environ.get("ROMULUS_INLINE_OUTPUT_BYTES", str(64 * 1024)))
+# An object that nothing refers to may be one whose commit is under way. A day is far longer than
+# any commit, and no trouble to keep.
+ROMULUS_ORPHAN_SECONDS = float(os.environ.get("ROMULUS_ORPHAN_SECONDS", "86400"))
 
 # --- engine ---------------------------------------------------------------------------------
 
@@ -134,7 +202,9 @@ ROMULUS_WORKFLOWS = words(
 ROMULUS_LEASE_SECONDS = float(os.environ.get("ROMULUS_LEASE_SECONDS", "15"))
 ROMULUS_SWEEP_SECONDS = float(os.environ.get("ROMULUS_SWEEP_SECONDS", "1"))
 ROMULUS_MAX_INPUT_BYTES = int(os.environ.get("ROMULUS_MAX_INPUT_BYTES", str(256 * 1024)))
-ROMULUS_MAX_OUTPUT_BYTES = int(os.environ.get("ROMULUS_MAX_OUTPUT_BYTES", str(1024 * 1024)))
+# Written and read back whole: one of this size takes some 200 MB of a worker's memory meanwhile,
+# and 500 MB when it is sealed.
+ROMULUS_MAX_OUTPUT_BYTES = int(os.environ.get("ROMULUS_MAX_OUTPUT_BYTES", str(64 * 1024 * 1024)))
 # Named points that kill the process with SIGKILL, for the kill tests; see workflows/failpoints.py.
 ROMULUS_FAILPOINTS = words("ROMULUS_FAILPOINTS")
 

@@ -10,7 +10,7 @@ from typing import Self
 
 from django.conf import settings
 from django.core.management import call_command
-from django.db import OperationalError, connection, connections
+from django.db import OperationalError, ProgrammingError, connection, connections
 
 from romulus_site import parts
 from romulus_site.embedded import EmbeddedPostgres, ensure_pgmq
@@ -93,9 +93,16 @@ class System:
                 self._postgres.start()
         with self._progress.step("Tables"):
             self._reach_database()
-            call_command("migrate", interactive=False, verbosity=0)
+            self._make_tables()
             if settings.CELERY_BROKER_URL == "pgmq://":
                 ensure_pgmq(settings.CELERY_BROKER_TRANSPORT_OPTIONS["conn_string"])
+
+    def _make_tables(self) -> None:
+        try:
+            call_command("migrate", interactive=False, verbosity=0)
+        except ProgrammingError as error:
+            reason = str(error).partition("\n")[0]
+            raise DidNotStart(f"The tables were not made: {reason}") from error
 
     def _reach_database(self) -> None:
         try:

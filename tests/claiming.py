@@ -14,8 +14,9 @@ from workflows.core.definitions import Workflow
 from workflows.core.retry import RetryPolicy
 from workflows.models import Run, Worker
 from workflows.registry import registry
-from workflows.services.claims import Claim, claim_run
+from workflows.services.claims import Also, Claim, claim_run, commit_step, nothing
 from workflows.services.executor import take_step
+from workflows.services.outputs import keep_output
 from workflows.services.ownership import Keeper
 from workflows.services.run_view import RunView
 from workflows.services.runs import start
@@ -42,6 +43,13 @@ def claim_at_write(run: Run) -> Claim:
     return claim
 
 
+def commit(claim: Claim, value: Any, *, go_on: bool = True, also: Also = nothing) -> Claim | None:
+    """Commit `value` as the step's output, and go to the step that is written after it."""
+    kept = keep_output(claim.step, value, run=claim.run, attempt=claim.attempt)
+    following = claim.workflow.after(claim.step.name)
+    return commit_step(claim, kept, following, go_on=go_on, also=also)
+
+
 def expire_lease(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
 
@@ -53,7 +61,10 @@ def lose_worker(run: Run) -> None:
 
 
 def attempts(run: Run) -> list[tuple[str, int, str]]:
-    return list(run.attempts.order_by("fence").values_list("step", "number", "state"))
+    """Every attempt, the first one first; that which is under way is still columns of the run."""
+    ended = list(run.attempts.order_by("fence").values_list("step", "number", "state"))
+    running = Run.objects.filter(pk=run.pk, state="running").values_list("step", "tries")
+    return ended + [(step, tries, "running") for step, tries in running]
 
 
 # --- steps that do what a test says -----------------------------------------------------------
@@ -82,6 +93,7 @@ EAGER = RetryPolicy(attempts=3, first_delay=timedelta(0), jitter=0)
 RESTING = RetryPolicy(attempts=3, first_delay=timedelta(seconds=60), jitter=0)
 
 ONCE = acting("tests.once")
+ATOMIC = acting("tests.atomic", atomic=True)
 HOLDING = acting("tests.holding", on_failure="hold")
 RETRIED = acting("tests.retried", retries=EAGER)
 RESTED = acting("tests.rested", retries=RESTING)

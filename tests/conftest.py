@@ -22,17 +22,24 @@ from django.test.utils import setup_databases, teardown_databases
 from romulus_site.embedded import EmbeddedPostgres
 from tests.databases import cloned, template
 from tests.destination import RunningDestination, running_destination
+from workflows.services import pauses
+
+
+@pytest.fixture(autouse=True)
+def forgotten_pauses() -> None:
+    """What an earlier test has paused is not remembered."""
+    pauses.forget()
 
 
 @pytest.fixture(scope="session")
-def database_server() -> Iterator[None]:
-    """The embedded PostgreSQL of the run, or the server that `DATABASE_URL` names."""
+def database_server() -> Iterator[EmbeddedPostgres | None]:
+    """The embedded PostgreSQL of the run; None when `DATABASE_URL` names another server."""
     if not settings.ROMULUS_EMBEDDED:
-        yield
+        yield None
         return
     server = EmbeddedPostgres(settings.ROMULUS_DATA, durable=False)
     with server:
-        yield
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from workflows.services.executor import advance
 from workflows.services.ownership import Keeper
 from workflows.services.runs import start
 
-PERSONALITIES = {"payments": "keyed", "machines": "lookup", "desk": "blind"}
+PERSONALITIES = {"payments": "keyed", "payfake": "keyed", "machines": "lookup", "desk": "blind"}
 NOTE = "Seen in the destination by the person on call."
 
 

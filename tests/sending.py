@@ -66,6 +66,13 @@ def proving_contract(**changes: Any) -> ContractVersion:
     return quick_contract("lookup", look_up=rule, timeout_seconds=1, **changes)
 
 
+def lagging_contract() -> ContractVersion:
+    """A contract without keys whose records can be asked for only after a second."""
+    return quick_contract(
+        "lookup", look_up=shipped("lookup")["look_up"] | {"visibility_lag_seconds": 1}
+    )
+
+
 # --- the moment before a send -----------------------------------------------------------------
 
 

@@ -16,18 +16,31 @@ from workflows.models import Worker
 ROOT = Path(__file__).resolve().parents[1]
 # Short, so that a dead worker is found soon; long enough for a loaded machine to renew in time.
 LEASE_SECONDS = 3.0
+QUEUES = "advance,reconcile"
+START_SECONDS = 90.0  # many interpreters that start together, on a machine with other work
 
 
 class WorkerProcess:
     """One worker process on the test's own database and broker."""
 
-    def __init__(self, database_url: str, folder: Path, name: str, **environment: str) -> None:
+    def __init__(
+        self,
+        database_url: str,
+        folder: Path,
+        name: str,
+        *,
+        threads: int = 2,
+        queues: str = QUEUES,
+        log_level: str = "WARNING",
+        **environment: str,
+    ) -> None:
+        self.name = name
         self.log = folder / f"{name}.log"
         command = [
             *(sys.executable, "-m", "celery", "--app=romulus_site", "worker"),
-            *("--pool=threads", "--concurrency=2", "--queues=advance,reconcile"),
+            *("--pool=threads", f"--concurrency={threads}", f"--queues={queues}"),
             *(f"--hostname={name}@%h", "--without-gossip", "--without-mingle"),
-            "--without-heartbeat",
+            *("--without-heartbeat", f"--loglevel={log_level}"),
         ]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
@@ -41,7 +54,8 @@ class WorkerProcess:
         self.pid = self.process.pid
 
     def wait_until_ready(self) -> WorkerProcess:
-        wait_for(self._is_known, f"worker {self.pid} is ready; see {self.log}")
+        what = f"worker {self.pid} is ready; see {self.log}"
+        wait_for(self._is_known, what, limit=START_SECONDS)
         return self
 
     def _is_known(self) -> bool:
@@ -64,6 +78,14 @@ class WorkerProcess:
             self.process.kill()
         self.process.wait(timeout=30)
 
+    @property
+    def identity(self) -> Worker:
+        """Its row: what it has told of itself."""
+        return Worker.objects.filter(pid=self.pid).latest("started_at")
+
+    def has_logged(self, event: str) -> bool:
+        return event in self.log.read_text()
+
 
 def environment_of(database_url: str) -> dict[str, str]:
     return os.environ | {
@@ -79,24 +101,67 @@ def environment_of(database_url: str) -> dict[str, str]:
 
 WORKFLOWS = (
     "workflows.examples.ticket_triage,workflows.examples.replacement_worker,"
-    "workflows.examples.refund,tests.acceptance.counting"
+    "workflows.examples.refund,tests.acceptance.counting,tests.acceptance.refunding"
 )
 
 
 class Crew:
-    """The workers of one test."""
+    """The workers of one test.
+
+    Attributes:
+        environment: of those that are started from now on, beside what every worker has.
+        queues: that they listen to.
+        log_level: what they log; Celery tells of each message that it receives at INFO.
+    """
 
     def __init__(self, database_url: str, folder: Path) -> None:
-        self._database_url = database_url
-        self._folder = folder
+        self.database_url = database_url
+        self.folder = folder
+        self.environment: dict[str, str] = {}
+        self.queues = QUEUES
+        self.log_level = "WARNING"
         self._workers: list[WorkerProcess] = []
 
-    def start(self, *, failpoint: str = "") -> WorkerProcess:
+    def start(
+        self,
+        *,
+        failpoint: str = "",
+        workflows: str = WORKFLOWS,
+        threads: int = 2,
+        name: str = "",
+        **environment: str,
+    ) -> WorkerProcess:
         """Start a worker that dies at `failpoint`, if one is named; return it when it is ready."""
-        name = f"worker-{len(self._workers) + 1}"
-        worker = WorkerProcess(self._database_url, self._folder, name, ROMULUS_FAILPOINTS=failpoint)
+        given = {"ROMULUS_FAILPOINTS": failpoint, "ROMULUS_WORKFLOWS": workflows} | environment
+        return self.launch(threads=threads, name=name, **given).wait_until_ready()
+
+    def launch(self, *, threads: int = 2, name: str = "", **environment: str) -> WorkerProcess:
+        """Start a worker, and return at once."""
+        given = {"DATABASE_URL": self.database_url} | self.environment | environment
+        url = given.pop("DATABASE_URL")
+        name = name or f"worker-{len(self._workers) + 1}"
+        worker = WorkerProcess(
+            url,
+            self.folder,
+            name,
+            threads=threads,
+            queues=self.queues,
+            log_level=self.log_level,
+            **given,
+        )
         self._workers.append(worker)
-        return worker.wait_until_ready()
+        return worker
+
+    def start_all(
+        self, number: int, *, threads: int = 2, **environment: str
+    ) -> list[WorkerProcess]:
+        """Start so many workers together; return them when all are ready."""
+        launched = [self.launch(threads=threads, **environment) for _ in range(number)]
+        return [worker.wait_until_ready() for worker in launched]
+
+    def kill_all(self) -> None:
+        for worker in self._workers:
+            worker.kill()
 
     def end(self) -> None:
         for worker in self._workers:

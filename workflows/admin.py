@@ -95,7 +95,6 @@ class AttemptAdmin(ReadOnly):
         "fence",
         "state",
         "claimed_at",
-        "timeout_at",
         "ended_at",
         "error",
     )

@@ -12,6 +12,15 @@ class WorkflowsConfig(AppConfig):
 
     def ready(self) -> None:
         from workflows import failpoints, registry, worker  # noqa: F401 (worker: its signals)
+        from workflows.services.branch_step import execute_branch
+        from workflows.services.children_step import execute_children, execute_parallel
+        from workflows.services.kinds import register_kind
+        from workflows.services.sleep_step import execute_sleep
+
+        register_kind("branch", execute_branch)
+        register_kind("sleep", execute_sleep)
+        register_kind("children", execute_children)
+        register_kind("parallel", execute_parallel)
 
         failpoints.check_names(settings.ROMULUS_FAILPOINTS)
         registry.load(settings.ROMULUS_WORKFLOWS)

@@ -29,7 +29,9 @@ class RunQuerySet(models.QuerySet["Run"]):
             changes.update(lease_owner=None, lease_expires_at=None)
         if target.is_final:
             changes.update(finished_at=Now())
+            # Something of it may have to be purged some day: the purge looks, and says when.
+            changes.setdefault("purge_at", Now())
         if target is RunState.READY:
             changes.setdefault("ready_at", Now())
-            changes.update(hinted_at=None)
+            changes.update(hinted_at=None, wake_at=None)
         return self.unchanged(run).update(state=target, **changes) == 1

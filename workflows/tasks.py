@@ -7,12 +7,12 @@ from uuid import UUID
 from celery import shared_task
 from django.db import close_old_connections
 
-from workflows.services.executor import advance as advance_run
+from workflows.services.executor import work_on
 from workflows.services.ownership import this_process
 
 
 @shared_task(name="workflows.tasks.advance")
 def advance(run: str) -> None:
-    """Take a run as far as it goes now."""
+    """Take a run as far as it goes now, and then what else is due."""
     close_old_connections()
-    advance_run(UUID(run), this_process())
+    work_on(UUID(run), this_process())

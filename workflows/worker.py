@@ -2,45 +2,77 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
-from celery.exceptions import ImproperlyConfigured
+import structlog
 from celery.signals import worker_init, worker_ready, worker_shutdown, worker_shutting_down
+from django.conf import settings
+from django.db import close_old_connections, connection
 
-from workflows.services.ownership import this_process
-from workflows.services.sweep import Sweeper
+from workflows.services.ownership import of_this_process, this_process
+from workflows.services.seldom import collect_seldom, purge_seldom
+from workflows.services.sweep import Sweeper, register_duty
 
-_sweeper: Sweeper | None = None
+log = structlog.get_logger(__name__)
 
 # Leases are renewed by a thread of the process that runs the steps, so steps run in threads.
 POOLS = ("threads", "solo")
+
+_sweeper: Sweeper | None = None
+_ending = threading.Event()
 
 
 @worker_init.connect(weak=False)
 def refuse_other_pools(sender: Any, **_: Any) -> None:
     pool = getattr(sender.pool_cls, "__module__", str(sender.pool_cls))
     if not any(known in pool or known.rstrip("s") in pool for known in POOLS):
-        raise ImproperlyConfigured(
+        # Of what a signal's receiver raises, Celery lets nothing else end the worker.
+        raise SystemExit(
             f"Romulus workers run their steps in threads: start with -P threads, not {pool}. "
             "For more processors start more workers."
         )
 
 
 @worker_ready.connect(weak=False)
-def begin(**_: Any) -> None:
+def begin(sender: Any, **_: Any) -> None:
+    # Not in every process that has the code: these have threads and connections of their own.
+    register_duty(purge_seldom)
+    register_duty(collect_seldom)
+    threads = sender.controller.concurrency
+    threading.Thread(target=enlist, args=(threads,), name="enlist", daemon=True).start()
+
+
+def enlist(threads: int) -> None:
+    """Make this process known and let it sweep, as soon as the database answers."""
     global _sweeper
-    this_process()
-    _sweeper = Sweeper()
-    _sweeper.start()
+    while not _ending.is_set():
+        try:
+            keeper = this_process()
+        except Exception as error:  # noqa: BLE001 (a worker that gave up would be silent for ever)
+            log.warning("worker.not_enlisted", error=type(error).__name__)
+            close_old_connections()
+            _ending.wait(settings.ROMULUS_SWEEP_SECONDS)
+        else:
+            keeper.threads = threads
+            _sweeper = Sweeper(keeper)
+            _sweeper.start()
+            break
+    connection.close()
 
 
 @worker_shutting_down.connect(weak=False)
 def close(**_: Any) -> None:
-    this_process().close()
+    _ending.set()
+    keeper = of_this_process()
+    if keeper is not None:
+        keeper.close()
 
 
 @worker_shutdown.connect(weak=False)
 def end(**_: Any) -> None:
     if _sweeper is not None:
         _sweeper.stop()
-    this_process().stop()
+    keeper = of_this_process()
+    if keeper is not None:
+        keeper.stop()

@@ -18,6 +18,7 @@ from reconciliation.core.contracts import Meaning, Retry
 from reconciliation.core.facts import (
     Advance,
     Dispatch,
+    Drop,
     Facts,
     GiveUp,
     Hold,
@@ -166,6 +167,8 @@ def with_nothing_unresolved(facts: Facts, now: datetime) -> Move:
     last = facts.sent[-1] if facts.sent else None
     if last is not None and refused_for_good(last) and not resent(facts, last):
         return Reject()
+    if facts.cancelling:
+        return Drop()
     return send(facts, now, Purpose.REPLAY if replays(facts) else Purpose.FIRST)
 
 
@@ -179,6 +182,8 @@ def replays(facts: Facts) -> bool:
 
 def send(facts: Facts, now: datetime, purpose: Purpose) -> Move:
     """Send it, if nothing that guards a write stands against it now (promises P5, P11, P13)."""
+    if facts.cancelling:
+        return Hold(HoldReason.RUN_CANCELLED)
     if facts.missing:
         return Hold(HoldReason.NOT_READY)
     if facts.dispatch is not Dispatch.ON:

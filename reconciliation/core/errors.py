@@ -8,7 +8,8 @@ RomulusError
 └── Conflict
     ├── AlreadyDecided         somebody decided first; carries the decision
     ├── NotAllowed             this decision is not safe or not this person's
-    └── DispatchTurnedOff      between the decision to send and the send
+    ├── DispatchTurnedOff      between the decision to send and the send
+    └── RunCancelled           likewise
 """
 
 from __future__ import annotations
@@ -44,6 +45,10 @@ class AlreadyDecided(Conflict):
 
 class DispatchTurnedOff(Conflict):
     """Dispatch was turned off before anything was sent."""
+
+
+class RunCancelled(Conflict):
+    """The run's end was asked for before anything was sent."""
 
 
 class NotAllowed(Conflict):

@@ -75,6 +75,7 @@ class Facts:
         contradicted: the provider was seen to break its contract.
         authorised: the boundary allows this very write now.
         send_again: a person has decided that it be sent again, at this time.
+        cancelling: the run's end was asked for: what was sent is settled, nothing more is sent.
     """
 
     contract: Contract
@@ -92,6 +93,7 @@ class Facts:
     authorised: bool = True
     precondition_holds: bool = True
     send_again: datetime | None = None
+    cancelling: bool = False
 
 
 class HoldReason(StrEnum):
@@ -112,6 +114,7 @@ class HoldReason(StrEnum):
     CONTRACT_CONTRADICTED = "contract_contradicted"
     POSTCONDITION_FAILED = "postcondition_failed"
     NOT_VERIFIABLE = "not_verifiable"
+    RUN_CANCELLED = "run_cancelled"
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,12 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
         "",
         "Someone who can mend the result, or accept it.",
     ),
+    HoldReason.RUN_CANCELLED: Sentence(
+        "The run was cancelled while the outcome of this write was not known, so nothing more is "
+        "sent.",
+        "It may have happened once, or not at all.",
+        "A record at the provider, or someone who can see the result there.",
+    ),
     HoldReason.NOT_VERIFIABLE: Sentence(
         "It took effect, and its result could not be checked.",
         "Whether the result is as it should be.",
@@ -272,6 +281,11 @@ class GiveUp:
 
 
 @dataclass(frozen=True)
+class Drop:
+    """It had no effect, and the run's end was asked for: nothing is sent any more."""
+
+
+@dataclass(frozen=True)
 class Hold:
     """Only a person can settle it."""
 
@@ -286,4 +300,4 @@ class Wait:
     reason: WaitReason
 
 
-Move = Send | LookUp | Verify | Advance | Reject | GiveUp | Hold | Wait
+Move = Send | LookUp | Verify | Advance | Reject | GiveUp | Drop | Hold | Wait

@@ -23,6 +23,7 @@ from reconciliation.core.contracts import Contract, Meaning, Retry
 from reconciliation.core.decide import decide as decide_now
 from reconciliation.core.facts import (
     Advance,
+    Drop,
     Facts,
     GiveUp,
     Hold,
@@ -134,8 +135,8 @@ def wrong(node: Node, move: Move) -> str:
     match move:
         case Advance() if world.effects != 1:
             return "advanced without the effect"
-        case Reject() if world.effects or world.pending_until:
-            return "rejected with an effect"
+        case Reject() | Drop() if world.effects or world.pending_until:
+            return "rejected or dropped with an effect"
         case Wait(until) if until is None or until <= node.now:
             return "waits for nothing"
         case _:
@@ -152,6 +153,8 @@ def end_of(move: Move) -> str | None:
             return f"held: {reason}"
         case GiveUp():
             return "abandoned"
+        case Drop():
+            return "dropped"
         case _:
             return None
 

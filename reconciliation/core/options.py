@@ -12,6 +12,7 @@ from datetime import datetime
 from reconciliation.core.decide import decide
 from reconciliation.core.facts import (
     HOLD_SENTENCES,
+    Drop,
     Facts,
     Hold,
     HoldReason,
@@ -85,6 +86,13 @@ def send_again(facts: Facts, now: datetime) -> Option:
                 False,
                 "An earlier send may still be on its way.",
                 "Waiting until it cannot be.",
+            )
+        case Drop() | Hold(HoldReason.RUN_CANCELLED):
+            return Option(
+                DecisionKind.SEND_AGAIN,
+                False,
+                "The run's end was asked for: nothing more is sent for it.",
+                "Nothing: abandon it if nobody can see whether it was done.",
             )
         case Hold(reason):
             return Option(DecisionKind.SEND_AGAIN, False, *why_not_again(facts, reason))

@@ -46,11 +46,11 @@ END $$;
 
 CREATE FUNCTION reconciliation_transmission_once() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF (NEW.id, NEW.operation_id, NEW.number, NEW.attempt_id, NEW.purpose, NEW.started_at,
-        NEW.in_flight_until)
+    IF (NEW.id, NEW.operation_id, NEW.number, NEW.attempt, NEW.worker, NEW.fence, NEW.purpose,
+        NEW.started_at, NEW.in_flight_until)
        IS DISTINCT FROM
-       (OLD.id, OLD.operation_id, OLD.number, OLD.attempt_id, OLD.purpose, OLD.started_at,
-        OLD.in_flight_until)
+       (OLD.id, OLD.operation_id, OLD.number, OLD.attempt, OLD.worker, OLD.fence, OLD.purpose,
+        OLD.started_at, OLD.in_flight_until)
        OR OLD.state <> 'sending'
     THEN
         RAISE EXCEPTION 'transmission % ended as %, and does not change', OLD.id, OLD.state

@@ -8,7 +8,6 @@ from django.db.models.functions import Now
 
 from reconciliation.core.states import Purpose, TransmissionState
 from reconciliation.models.operation import Operation
-from workflows.models import Attempt
 from workflows.models.ids import new_id
 
 
@@ -19,7 +18,10 @@ class Transmission(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="transmissions")
     number = models.PositiveIntegerField()
-    attempt = models.ForeignKey(Attempt, on_delete=models.PROTECT, related_name="+")
+    # Who sent it: the attempt at the run's step, whose own row is written when it ends.
+    attempt = models.UUIDField()
+    worker = models.UUIDField()
+    fence = models.BigIntegerField()
     purpose = models.CharField(max_length=8)
     started_at = models.DateTimeField(db_default=Now())
     # After this no byte of it can still leave or arrive.

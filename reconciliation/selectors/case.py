@@ -64,23 +64,21 @@ class Case:
 
     @cached_property
     def steps(self) -> list[Step]:
-        """The steps of the run's version, from the operation's own on; none when not known here."""
+        """The operation's own step and those that may still come; none when not known here."""
         run = self.operation.run
         if not registry.has(run.workflow, run.version):
             return []
-        steps = registry.get(run.workflow, run.version).steps
-        names = list(steps)
-        if self.operation.step not in names:
-            return []
-        return [steps[name] for name in names[names.index(self.operation.step) :]]
+        workflow = registry.get(run.workflow, run.version)
+        own = workflow.steps.get(self.operation.step)
+        return [own, *workflow.later(own.name)] if own else []
 
     def worker(self, transmission: Transmission) -> str:
-        return self.workers.get(transmission.attempt.worker, "")
+        return self.workers.get(transmission.worker, "")
 
 
 def load_case(operation: Operation, user: User, now: datetime) -> Case:
     """Load what is known of an operation that `user` may see; it comes from `access`."""
-    transmissions = newest(operation.transmissions.select_related("attempt"), "number")
+    transmissions = newest(operation.transmissions.all(), "number")
     holds = operation.holds.select_related("queue", "assignee").prefetch_related("queue__owners")
     audit = AuditEntry.objects.filter(object=f"operation:{operation.pk}", verb="asked")
     return Case(
@@ -94,7 +92,7 @@ def load_case(operation: Operation, user: User, now: datetime) -> Case:
         holds=newest(holds, "opened_at"),
         decisions=newest(operation.decisions.all(), "at"),
         asked=newest(audit, "at"),
-        workers=worker_names(row.attempt.worker for row in transmissions),
+        workers=worker_names(row.worker for row in transmissions),
     )
 
 

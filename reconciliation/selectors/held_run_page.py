@@ -94,7 +94,6 @@ def blocks(hold: Hold) -> tuple[BlockedStep, ...]:
     own = BlockedStep(run.step, "this step", here=True)
     if not registry.has(run.workflow, run.version):
         return (own,)
-    steps = registry.get(run.workflow, run.version).steps
-    names = list(steps)
-    later = names[names.index(run.step) + 1 :] if run.step in names else []
-    return (own, *(BlockedStep(name, steps[name].title) for name in later))
+    workflow = registry.get(run.workflow, run.version)
+    later = workflow.later(run.step) if run.step in workflow.steps else []
+    return (own, *(BlockedStep(step.name, step.title) for step in later))

@@ -64,7 +64,7 @@ def rung(case: Case, row: Transmission) -> Rung:
     return Rung(
         number=row.number,
         started_at=row.started_at,
-        by=f"{case.worker(row)} · fence {row.attempt.fence}",
+        by=f"{case.worker(row)} · fence {row.fence}",
         connect=connect,
         sent=sent,
         waiting=waiting,
@@ -91,17 +91,17 @@ def outcome(row: Transmission) -> str:
 def hand_overs(case: Case) -> list[RungNote]:
     return [
         RungNote(
-            at=after.attempt.claimed_at,
+            at=after.started_at,
             kind="entry",
             state="handover",
             text=(
                 f"Lease moved from {case.worker(before)} to {case.worker(after)}. "
-                f"Fence {before.attempt.fence} → {after.attempt.fence}, so nothing that was "
+                f"Fence {before.fence} → {after.fence}, so nothing that was "
                 "written under the earlier one after this counts."
             ),
         )
         for before, after in pairwise(case.transmissions)
-        if before.attempt_id != after.attempt_id and case.worker(before) != case.worker(after)
+        if before.attempt != after.attempt and case.worker(before) != case.worker(after)
     ]
 
 

@@ -10,6 +10,7 @@ from reconciliation.pages import RecordEntry
 from reconciliation.selectors.case import Case
 from reconciliation.selectors.evidence import kind_of, text_of
 from reconciliation.selectors.words import DECISIONS, clock
+from reconciliation.services.holds import why_closed
 
 SYSTEM = "Romulus"
 
@@ -90,7 +91,7 @@ def hold_entries(holds: Iterable[Hold]) -> Iterator[RecordEntry]:
         queue = f" Goes to {hold.queue.name}." if hold.queue else " No queue takes it."
         yield RecordEntry(hold.opened_at, "hold", "open", "Held.", f"{hold.message}{queue}", SYSTEM)
         if hold.state == HoldState.CLOSED and hold.closed_at is not None:
-            text = "Proof arrived by itself; no decision was needed."
+            text = f"{why_closed(hold)}; no decision was needed."
             yield RecordEntry(hold.closed_at, "hold", "released", "Released.", text, SYSTEM)
 
 

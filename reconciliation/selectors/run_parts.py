@@ -15,7 +15,7 @@ from django.urls import reverse
 from reconciliation import access
 from reconciliation.core.facts import Dispatch
 from reconciliation.core.states import EvidenceKind, HoldState, OperationState, TransmissionState
-from reconciliation.models import Decision, Evidence, Hold, Operation, Transmission
+from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation, Transmission
 from reconciliation.pages import RecordEntry
 from reconciliation.selectors.case import Row, newest
 from reconciliation.selectors.queue import url_of
@@ -30,12 +30,21 @@ from reconciliation.selectors.record import (
 from reconciliation.selectors.words import clock, listed, name_of, owner_of, sentence_of
 from workflows.core.durations import took
 from workflows.core.timeline import Lane, Span
+from workflows.core.words import who
 from workflows.models import Run
 from workflows.pages import CheckedCause, Link, LogEntry
 from workflows.selectors import worker_names
 from workflows.selectors.run_parts import RunParts
 
 OPERATIONS_SHOWN = 50
+# What people do to runs (workflows.services.stopping, migrations), as the log tells it. Of a
+# cancellation the run tells by itself; only the reason is here.
+CANCELLED = "run cancelled"
+STOPS = {
+    "run paused": ("paused", "Paused"),
+    "run resumed": ("resumed", "Resumed"),
+    "run migrated": ("migrated", "Moved to a later version"),
+}
 NOT_BY_WAITING = "Waiting longer or restarting workers will not help."
 
 
@@ -49,6 +58,7 @@ class Rows:
     evidence: Sequence[Evidence]
     holds: Sequence[Hold]
     decisions: Sequence[Decision]
+    stops: Sequence[AuditEntry]
     workers: Mapping[UUID, str]
 
     @cached_property
@@ -63,7 +73,7 @@ class Rows:
 
 
 def run_parts(run: Run, user: User | None, *, before: datetime | None) -> RunParts:
-    """What `user`, who may see the run, sees of its operations and holds; eight queries."""
+    """What `user`, who may see the run, sees of its operations and holds; nine queries."""
     rows = load(run)
     past = rows if before is None else load(run, before)
     hold = rows.open_hold
@@ -72,11 +82,13 @@ def run_parts(run: Run, user: User | None, *, before: datetime | None) -> RunPar
         lanes=lanes(rows),
         spans=hold_spans(rows),
         urls={row.step: reverse("operation", args=[row.pk]) for row in rows.operations},
-        log=tuple(as_log(entry) for entry in entries(past)),
+        log=(*(as_log(entry) for entry in entries(past)), *stop_entries(past)),
         owner=owner.name if owner else owner_of_dispatch(rows),
         helps=f"{sentence_of(hold).settles} {NOT_BY_WAITING}" if hold else "",
         links=links(rows, user),
         causes=causes(rows),
+        why_paused=reason_of(rows, "run paused"),
+        why_cancelled=reason_of(rows, CANCELLED),
         seen=repr([each.state for each in rows.operations] + [len(rows.evidence), len(rows.holds)]),
     )
 
@@ -87,7 +99,7 @@ def load(run: Run, before: datetime | None = None) -> Rows:
     def past(rows: QuerySet[Row], time: str) -> QuerySet[Row]:
         return rows if before is None else rows.filter(**{f"{time}__lt": before})
 
-    sent = Transmission.objects.filter(operation__run=run).select_related("attempt")
+    sent = Transmission.objects.filter(operation__run=run)
     seen = Evidence.objects.filter(operation__run=run).select_related("operation__provider")
     held = Hold.objects.filter(run=run).select_related("queue", "assignee")
     operations = run.operations.select_related("provider__default_queue").prefetch_related(
@@ -101,8 +113,19 @@ def load(run: Run, before: datetime | None = None) -> Rows:
         evidence=newest(past(seen, "observed_at"), "recorded_at"),
         holds=newest(past(held.prefetch_related("queue__owners"), "opened_at"), "opened_at"),
         decisions=newest(past(Decision.objects.filter(hold__run=run), "at"), "at"),
-        workers=worker_names(row.attempt.worker for row in transmissions),
+        stops=newest(past(stops_of(run), "at"), "seq"),
+        workers=worker_names(row.worker for row in transmissions),
     )
+
+
+def stops_of(run: Run) -> QuerySet[AuditEntry]:
+    return AuditEntry.objects.filter(object=f"run:{run.pk}", verb__in=[CANCELLED, *STOPS])
+
+
+def reason_of(rows: Rows, verb: str) -> str:
+    """Why somebody did that last."""
+    reasons = [row.detail.get("reason", "") for row in rows.stops if row.verb == verb]
+    return str(reasons[-1]) if reasons else ""
 
 
 # --- the timeline -----------------------------------------------------------------------------
@@ -182,7 +205,7 @@ def entries(rows: Rows) -> Iterator[RecordEntry]:
         yield intended(operation)
         yield from settled(operation)
     for row in rows.transmissions:
-        yield from sending(row, rows.workers.get(row.attempt.worker, ""))
+        yield from sending(row, rows.workers.get(row.worker, ""))
     for found in rows.evidence:
         yield evidence_entry(found, found.operation.provider.name)
     yield from hold_entries(rows.holds)
@@ -192,6 +215,21 @@ def entries(rows: Rows) -> Iterator[RecordEntry]:
 
 def as_log(entry: RecordEntry) -> LogEntry:
     return LogEntry(entry.at, entry.kind, entry.state, f"{entry.lead} {entry.text}", entry.by)
+
+
+def stop_entries(rows: Rows) -> Iterator[LogEntry]:
+    yield from (stop_entry(row) for row in rows.stops if row.verb in STOPS)
+
+
+def stop_entry(row: AuditEntry) -> LogEntry:
+    state, text = STOPS[row.verb]
+    if row.verb == "run migrated":
+        text = (
+            "Moved from version {from_version}, step {from_step}, to version {to_version}, step "
+            "{to_step}"
+        ).format(**row.detail)
+    reason = row.detail.get("reason", "")
+    return LogEntry(row.at, "stop", state, f"{text}: {reason}" if reason else text, who(row.actor))
 
 
 # --- why it is not moving ---------------------------------------------------------------------

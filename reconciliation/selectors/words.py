@@ -28,7 +28,8 @@ RUN_HOLDS: dict[str, str] = {
     HoldReason.NOT_READY: "Setting up what is missing, then trying the step again.",
     "step_failed": "Mending what made the step fail, then trying it again.",
     "workers_lost": "Finding out what ends the workers, then trying it again.",
-    "step_missing": "Workers with the version that has this step, then trying it again.",
+    "step_missing": "Workers whose version has this step again, then trying it again; or a later "
+    "version that migrates from this one, and manage.py migrate_runs.",
     "step_crashed": "Finding out in the logs why Romulus could not go on, then trying it again.",
     "output_not_storable": "A corrected step, then trying it again.",
 }

@@ -14,6 +14,7 @@ from reconciliation.core.states import HoldState
 from reconciliation.models import AuditEntry, Hold, Operation
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.reconcile import ask_again, can_be_asked
+from workflows.failpoints import failpoint
 
 log = structlog.get_logger(__name__)
 
@@ -41,6 +42,7 @@ def ask_for(operation: Operation, user: User) -> bool:
     Raises:
         PermissionDenied: this person may not decide the hold.
     """
+    failpoint("before_ask")
     with transaction.atomic():
         Operation.objects.select_for_update(of=("self",)).get(pk=operation.pk)
         hold = Hold.objects.filter(operation=operation, state=HoldState.OPEN).first()
@@ -49,6 +51,7 @@ def ask_for(operation: Operation, user: User) -> bool:
         if hold is None or not can_be_asked(operation) or asked_lately(operation):
             return False
         add_entry(actor_of(user), VERB, f"operation:{operation.pk}", {"hold": str(hold.pk)})
+    failpoint("after_ask")
     log.info("operation.asked", operation=str(operation.pk))
     ask_again(operation.pk)
     return True

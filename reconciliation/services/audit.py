@@ -6,15 +6,18 @@ import hashlib
 from datetime import UTC
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db import connection
 
 from reconciliation.models import AuditEntry
 from reconciliation.sealing import canonical
+from workflows.services.audit import actor_of
 from workflows.services.clock import database_now
+
+__all__ = ["actor_of", "add_entry", "first_broken_entry"]
 
 # The chain has one end; whoever adds to it holds this transaction lock. An arbitrary number.
 CHAIN_LOCK = 0x526F6D75
+BATCH = 2000  # entries read at once
 
 
 def add_entry(actor: str, verb: str, object: str, detail: dict[str, Any]) -> AuditEntry:
@@ -53,12 +56,11 @@ def hash_of(entry: AuditEntry) -> str:
 def first_broken_entry() -> int | None:
     """Return the number of the first entry that was changed, or whose forerunner is gone."""
     previous, expected = "", 1
-    for entry in AuditEntry.objects.order_by("seq").iterator():
-        if entry.seq != expected or entry.previous_hash != previous or entry.hash != hash_of(entry):
-            return expected
-        previous, expected = entry.hash, expected + 1
+    entries = AuditEntry.objects.order_by("seq")
+    while batch := entries.filter(seq__gte=expected)[:BATCH]:
+        for entry in batch:
+            linked = entry.seq == expected and entry.previous_hash == previous
+            if not linked or entry.hash != hash_of(entry):
+                return expected
+            previous, expected = entry.hash, expected + 1
     return None
-
-
-def actor_of(user: User) -> str:
-    return f"user:{user.pk} {user.get_username()}"

@@ -33,9 +33,11 @@ from reconciliation.core.states import (
 from reconciliation.models import Decision, Evidence, Hold, Operation
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.facts import load_facts
+from reconciliation.services.holds import why_closed
 from reconciliation.services.ledger import WITH_PROVIDER
 from workflows.core.states import RunState
 from workflows.core.words import is_storable
+from workflows.failpoints import failpoint
 from workflows.models import Run
 from workflows.services import hints
 from workflows.services.clock import database_now
@@ -83,6 +85,7 @@ def record_decision(hold_id: UUID, user: User, answer: Answer) -> Decision:
         AlreadyDecided: somebody decided first; carries theirs.
         NotAllowed: the decision is not offered now; says why.
     """
+    failpoint("before_decision")
     with transaction.atomic():
         hold = locked(hold_id)
         access.ensure_may_decide(user, hold)
@@ -97,6 +100,7 @@ def record_decision(hold_id: UUID, user: User, answer: Answer) -> Decision:
         ensure_offered(offers, answer.kind)
         decision = write(hold, user, answer, offers)
         act(hold, decision)
+    failpoint("after_decision")
     log.info("hold.decided", hold=str(hold.pk), run=str(hold.run_id), kind=answer.kind)
     return decision
 
@@ -119,7 +123,7 @@ def locked(hold_id: UUID) -> Hold:
 def ensure_undecided(hold: Hold, answer: Answer) -> None:
     last = hold.decisions.select_related("by").order_by("-id").first()
     if hold.state == HoldState.CLOSED:
-        raise AlreadyDecided("Proof arrived meanwhile, and the hold was closed by it.", last)
+        raise AlreadyDecided(f"{why_closed(hold)} meanwhile, and the hold was closed by it.", last)
     if hold.state != HoldState.OPEN or hold.version != answer.version:
         kind = last.kind.replace("_", " ") if last else ""
         who = f"{last.by_name} decided first: {kind}" if last else "it has changed"
@@ -290,7 +294,7 @@ def move_run(run: Run, kind: DecisionKind) -> None:
         moved = Run.objects.move(run, RunState.FAILED, failure=failure)
     else:
         # What was tried before the decision does not count against what comes after it.
-        moved = Run.objects.move(run, RunState.READY, failure=None, counts_from_fence=F("fence"))
+        moved = Run.objects.move(run, RunState.READY, failure=None, failures=0, losses=0)
     if not moved:
         raise AlreadyDecided("The run has moved meanwhile; nothing was recorded.")
     hints.run_is_ready(run.pk)

@@ -17,6 +17,7 @@ from reconciliation.core.states import OperationState
 from reconciliation.models import Operation, Provider
 from reconciliation.services.audit import actor_of, add_entry
 from workflows.core.states import RunState
+from workflows.failpoints import failpoint
 
 log = structlog.get_logger(__name__)
 
@@ -24,7 +25,6 @@ MIN_REASON, MAX_REASON = 10, 1000  # characters
 PARKED = (OperationState.INTENDED, OperationState.UNKNOWN)
 
 
-@transaction.atomic
 def set_dispatch(provider: Provider, state: Dispatch, by: User, reason: str) -> bool:
     """Set what is sent to `provider` from now on; False when it was so already.
 
@@ -42,6 +42,14 @@ def set_dispatch(provider: Provider, state: Dispatch, by: User, reason: str) -> 
         raise InvalidDecision(
             "reason", f"Write a reason of {MIN_REASON} to {MAX_REASON:,} characters."
         )
+    failpoint("before_switch")
+    with transaction.atomic():
+        switched = switch(provider, state, by, reason)
+    failpoint("after_switch")
+    return switched
+
+
+def switch(provider: Provider, state: Dispatch, by: User, reason: str) -> bool:
     locked = Provider.objects.select_for_update(no_key=True).get(pk=provider.pk)
     if locked.dispatch == state:
         return False

@@ -30,6 +30,7 @@ def load_facts(operation: Operation) -> Facts:
         look_up_trusted=bool(provider.look_up_trust),
         contradicted=provider.contradicted_at is not None,
         send_again=operation.send_again_at,
+        cancelling=operation.run.cancel_asked_at is not None,
     )
 
 

@@ -13,6 +13,7 @@ from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
 from reconciliation.core.states import HoldState, OperationState
 from reconciliation.models import Hold, Operation, ReviewQueue
 from reconciliation.services.audit import add_entry
+from workflows.core.states import RunState
 from workflows.models import Run
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
@@ -87,6 +88,14 @@ def queue_for(tenant: UUID, operation: Operation | None) -> ReviewQueue | None:
 
 def specificity(queue: ReviewQueue) -> tuple[bool, bool, bool]:
     return (bool(queue.action), queue.provider_id is not None, queue.tenant_id is not None)
+
+
+def why_closed(hold: Hold) -> str:
+    """What closed a hold that nobody has decided, in a few words."""
+    run = hold.operation.run if hold.operation else hold.run
+    if run.state == RunState.CANCELLED:
+        return "The run was cancelled"
+    return "Proof arrived" if hold.operation else "The run has moved on"
 
 
 def close_by_proof(operation: Operation) -> bool:

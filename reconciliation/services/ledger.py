@@ -100,6 +100,11 @@ def ensure_held(claim: Claim) -> None:
     Raises:
         LostOwnership: it does not.
     """
+    lock_held(claim)
+
+
+def lock_held(claim: Claim) -> Run:
+    """As `ensure_held`, and return the run, with no more than whether its end was asked for."""
     held = (
         Run.objects.select_for_update()
         .filter(
@@ -109,7 +114,9 @@ def ensure_held(claim: Claim) -> None:
             fence=claim.fence,
             lease_expires_at__gt=Now(),
         )
-        .exists()
+        .only("cancel_asked_at")
+        .first()
     )
-    if not held:
+    if held is None:
         raise LostOwnership(f"run {claim.run}: fence {claim.fence} holds it no more")
+    return held

@@ -17,7 +17,15 @@ from django.db import transaction
 
 from reconciliation.adapters.base import Adapter, Unavailable, Verified
 from reconciliation.core.decide import decide
-from reconciliation.core.facts import Advance, Hold, LookUp, Move, Verify, Wait
+from reconciliation.core.facts import (
+    WAIT_SENTENCES,
+    Advance,
+    Hold,
+    LookUp,
+    Move,
+    Verify,
+    Wait,
+)
 from reconciliation.core.matching import Fit, Found, compare
 from reconciliation.core.states import EvidenceKind, OperationState
 from reconciliation.models import Evidence, Operation
@@ -28,6 +36,7 @@ from reconciliation.services.providers import adapter_of, contract_of, is_in_sco
 from reconciliation.services.transmit import add_record_evidence, intended_by
 from workflows.core.states import RunState
 from workflows.core.words import storable
+from workflows.failpoints import failpoint
 from workflows.models import Run
 from workflows.services import hints
 from workflows.services.clock import database_now
@@ -64,9 +73,11 @@ def reconcile(operation_id: UUID) -> None:
     Does nothing when it is not due, or another process has taken it.
     """
     now = database_now()
+    failpoint("before_take")
     taken = Operation.objects.filter(pk=operation_id, due_at__lte=now).update(due_at=now + TAKEN)
     if not taken:
         return
+    failpoint("after_take")
     operation = load(operation_id)
     with structlog.contextvars.bound_contextvars(
         run=str(operation.run_id), operation=str(operation.pk)
@@ -107,6 +118,7 @@ def can_be_asked(operation: Operation) -> bool:
 
 def follow(operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
     """Write what follows from a move that asks nothing: one transaction, run before operation."""
+    failpoint("before_follow", operation.step)
     with transaction.atomic():
         run = run_of(operation)
         operation = (
@@ -119,6 +131,7 @@ def follow(operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
         elif run.state == RunState.WAITING:
             follow_parked(run, operation, move, missing)
         # Else a worker has the run and looks for itself, or the run is over.
+    failpoint("after_follow", operation.step)
 
 
 def follow_held(run: Run, operation: Operation, move: Move) -> None:
@@ -140,9 +153,12 @@ def proven(operation: Operation) -> bool:
 
 def follow_parked(run: Run, operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
     match move:
-        case Wait(until):
+        case Wait(until, reason):
             due = until or database_now() + LOOK_AGAIN
             Operation.objects.filter(pk=operation.pk).update(due_at=due)
+            # What it waited for may be over, and it waits for something else now.
+            failure = {"reason": str(reason), "message": WAIT_SENTENCES[reason]}
+            Run.objects.unchanged(run).update(failure=failure)
         case Hold(reason):
             hold = open_operation_hold(operation, reason, missing)
             failure = {"reason": str(reason), "message": hold.message}
@@ -170,11 +186,13 @@ def look_up(operation: Operation) -> None:
         operation,
         lambda adapter, seconds: adapter.look_up(operation.action, operation.pk, seconds),
     )
+    failpoint("before_found", operation.step)
     with transaction.atomic():
         if isinstance(answer, Unavailable):
             add_unavailable(operation, answer, "look-up", asked_at)
         else:
             add_found(operation, answer, asked_at)
+    failpoint("after_found", operation.step)
     log.info("operation.looked_up", answered=not isinstance(answer, Unavailable))
 
 
@@ -184,10 +202,12 @@ def verify(operation: Operation, resource: str) -> None:
     answer = asked(
         operation, lambda adapter, seconds: adapter.verify(operation.action, resource, seconds)
     )
+    failpoint("before_checked", operation.step)
     if isinstance(answer, Unavailable):
         add_unavailable(operation, answer, "result check", asked_at)
     else:
         add_verification(operation, resource, answer, asked_at)
+    failpoint("after_checked", operation.step)
 
 
 def asked(

@@ -21,14 +21,14 @@ from django.db import connection, transaction
 from reconciliation.adapters.base import Prepared, Transmitted
 from reconciliation.core.classify import UNKNOWN, Classification, Phase, Report, classify
 from reconciliation.core.contracts import Contract, Meaning
-from reconciliation.core.errors import DispatchTurnedOff
+from reconciliation.core.errors import DispatchTurnedOff, RunCancelled
 from reconciliation.core.facts import Dispatch
 from reconciliation.core.matching import Comparison, Difference, Fit, Found, Intended, compare
 from reconciliation.core.states import EvidenceKind, OperationState, Purpose, TransmissionState
 from reconciliation.models import Evidence, Operation, Provider, Transmission
 from reconciliation.sealing import REDACTED, unseal
 from reconciliation.services.audit import add_entry
-from reconciliation.services.ledger import ensure_held
+from reconciliation.services.ledger import ensure_held, lock_held
 from reconciliation.services.providers import adapter_of, contract_of
 from workflows.core.words import storable
 from workflows.failpoints import failpoint
@@ -46,7 +46,7 @@ def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
 
     Raises:
         LostOwnership: a later claim holds the run; nothing was sent.
-        DispatchTurnedOff: nothing was sent.
+        DispatchTurnedOff, RunCancelled: nothing was sent.
     """
     contract = contract_of(operation)
     failpoint("before_dispatch", claim.step.name)
@@ -64,14 +64,19 @@ def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contra
     # Read first: a worker that is frozen from here on finds its time over when it thaws.
     send_before = time.monotonic() + contract.timeout.total_seconds()
     with transaction.atomic():
-        ensure_held(claim)
+        run = lock_held(claim)
+        if run.cancel_asked_at is not None:
+            operation.run.cancel_asked_at = run.cancel_asked_at
+            raise RunCancelled
         if dispatch_now(operation) is not Dispatch.ON:
             raise DispatchTurnedOff
         now = database_now()
         transmission = Transmission.objects.create(
             operation=operation,
             number=operation.transmissions.count() + 1,
-            attempt_id=claim.attempt,
+            attempt=claim.attempt,
+            worker=claim.worker,
+            fence=claim.fence,
             purpose=purpose,
             started_at=now,
             in_flight_until=now + contract.timeout + IN_FLIGHT_GRACE,
@@ -301,6 +306,7 @@ def bring_forward(operation: Operation) -> None:
 
 def give_up_lost_sends(operation: Operation, claim: Claim) -> None:
     """Whatever an earlier attempt was sending is unknown: its worker is not ours to ask."""
+    failpoint("before_give_up", claim.step.name)
     with transaction.atomic():
         ensure_held(claim)
         # Its sender's answer may have come meanwhile.
@@ -310,7 +316,7 @@ def give_up_lost_sends(operation: Operation, claim: Claim) -> None:
             .get(pk=operation.pk)
         )
         lost = operation.transmissions.filter(state=TransmissionState.SENDING).exclude(
-            attempt_id=claim.attempt
+            attempt=claim.attempt
         )
         changed = lost.update(
             state=TransmissionState.UNKNOWN,
@@ -320,3 +326,4 @@ def give_up_lost_sends(operation: Operation, claim: Claim) -> None:
         )
         if changed or operation.state == OperationState.SENDING:
             Operation.objects.move(operation, OperationState.UNKNOWN)
+    failpoint("after_give_up", claim.step.name)

@@ -13,11 +13,12 @@ from datetime import datetime
 import structlog
 
 from reconciliation.core.decide import decide
-from reconciliation.core.errors import DispatchTurnedOff
+from reconciliation.core.errors import DispatchTurnedOff, RunCancelled
 from reconciliation.core.facts import (
     HOLD_SENTENCES,
     WAIT_SENTENCES,
     Advance,
+    Drop,
     Facts,
     GiveUp,
     Hold,
@@ -29,7 +30,7 @@ from reconciliation.core.facts import (
     Wait,
     WaitReason,
 )
-from reconciliation.core.states import OperationState
+from reconciliation.core.states import OperationState, Purpose
 from reconciliation.models import Operation, Provider
 from reconciliation.services.facts import load_facts
 from reconciliation.services.holds import (
@@ -51,6 +52,7 @@ from workflows.services.claims import Claim, nothing
 from workflows.services.clock import database_now
 from workflows.services.failures import after_failure, call
 from workflows.services.run_view import RunView
+from workflows.services.settling import asked_by, close_all
 
 log = structlog.get_logger(__name__)
 
@@ -125,10 +127,7 @@ def settle(claim: Claim, operation: Operation) -> kinds.Result:
         move = decide(facts, database_now())
         match move:
             case Send(purpose):
-                try:
-                    send(operation, claim, purpose)
-                except DispatchTurnedOff:
-                    operation.provider.refresh_from_db(fields=["dispatch"])
+                send_if_allowed(operation, claim, purpose)
             case LookUp():
                 look_up(operation)
             case Verify(resource):
@@ -139,10 +138,22 @@ def settle(claim: Claim, operation: Operation) -> kinds.Result:
                 return reject(claim, operation)
             case GiveUp():
                 return give_up(claim, operation)
+            case Drop():
+                return drop(claim, operation)
             case Hold(reason):
                 return hold(operation, reason, facts)
             case Wait(until, reason):
                 return park(operation, until, reason)
+
+
+def send_if_allowed(operation: Operation, claim: Claim, purpose: Purpose) -> None:
+    """Send, unless dispatch or the run was stopped at the last moment: then it is decided anew."""
+    try:
+        send(operation, claim, purpose)
+    except DispatchTurnedOff:
+        operation.provider.refresh_from_db(fields=["dispatch"])
+    except RunCancelled:
+        log.info("operation.not_sent", reason="its run is to be cancelled")
 
 
 def advance(operation: Operation, resource: str) -> kinds.Result:
@@ -184,6 +195,17 @@ def give_up(claim: Claim, operation: Operation) -> kinds.Result:
         "abandoned",
         f"The operation was abandoned: {operation.summary}. Its outcome stays as it was.",
     )
+
+
+def drop(claim: Claim, operation: Operation) -> kinds.Cancel:
+    """Nothing of it was done, and the run's end was asked for: the run ends without it."""
+    by = asked_by(claim.run)
+
+    def dropped() -> None:
+        ensure_moved(Operation.objects.move(operation, OperationState.INTENDED))
+        close_all(claim.run, by)  # it closes what is only intended
+
+    return kinds.Cancel(by, also=dropped)
 
 
 def hold(operation: Operation, reason: HoldReason, facts: Facts) -> kinds.Result:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpResponse
 from django.shortcuts import render
 
 from reconciliation.core.errors import AlreadyDecided, InvalidDecision, NotAllowed
@@ -19,15 +19,9 @@ from reconciliation.forms import AnswerForm
 from reconciliation.models import Hold
 from reconciliation.selectors.forms_shown import NOTHING_ATTEMPTED, Attempted
 from reconciliation.services.decisions import record_decision
-from workflows.views.requests import SignedIn
+from workflows.views.requests import SeeOther, SignedIn
 
 Context = dict[str, Any]
-
-
-class SeeOther(HttpResponseRedirect):
-    """303: what was posted is done; the answer is another page, got with GET."""
-
-    status_code = HTTPStatus.SEE_OTHER
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from reconciliation.models import Operation
 from reconciliation.selectors import operation_page
 from reconciliation.selectors.forms_shown import NOTHING_ATTEMPTED, Attempted
 from reconciliation.services.asking import ask_for, may_ask
-from reconciliation.views.deciding import Context, DecidedCase, SeeOther, decide
+from reconciliation.views.deciding import Context, DecidedCase, decide
 from workflows.services.clock import database_now
-from workflows.views.requests import SignedIn, asks_for, nothing_new
+from workflows.views.requests import SeeOther, SignedIn, asks_for, nothing_new
 
 
 @login_required

@@ -18,6 +18,7 @@ from tests.deciding import answer_on
 from tests.destination import RunningDestination
 from tests.factories import held_operation, open_hold_of, owner_of, person, ready_provider, settled
 from tests.racing import at_once, beside, wait_until_blocked
+from workflows.services.results import result_of
 
 pytestmark = pytest.mark.usefixtures("committed_db")
 
@@ -54,7 +55,7 @@ def test_of_two_decisions_at_the_same_moment_one_counts_and_the_other_is_told(
         assert operation.state == ("applied" if was_applied else "abandoned")
         run = settled(operation.run)
         assert run.state == "completed"
-        assert ("noted as c_1" in run.result) is was_applied
+        assert ("noted as c_1" in result_of(run)) is was_applied
     assert Decision.objects.count() == REPEATS
     assert first_broken_entry() is None
 

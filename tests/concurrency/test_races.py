@@ -7,13 +7,14 @@ sleeps and hopes.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import OperationalError, transaction
+from django.db import OperationalError, connection, transaction
 from pytest_django import Settings
 
 from reconciliation.core.errors import DispatchTurnedOff
@@ -23,7 +24,16 @@ from reconciliation.services import reconcile as reconciling
 from reconciliation.services.dispatch import set_dispatch
 from reconciliation.services.reconcile import reconcile
 from reconciliation.services.write_step import park
-from tests.claiming import claim_at_write, claimed, expire_lease, worker
+from tests.claiming import (
+    ONCE,
+    attempts,
+    claim_at_write,
+    claimed,
+    commit,
+    expire_lease,
+    ready_run,
+    worker,
+)
 from tests.destination import RunningDestination
 from tests.factories import advanced, person, ready_provider, started_run, tenant, wait_until
 from tests.racing import at_once, beside, wait_until_blocked
@@ -32,15 +42,15 @@ from tests.waiting import wait_for
 from workflows.core.definitions import Workflow
 from workflows.core.errors import LostOwnership, StartConflict
 from workflows.core.states import RunState
-from workflows.models import Run
+from workflows.models import Attempt, Run
 from workflows.registry import registry
-from workflows.services import kinds
-from workflows.services.claims import Claim, claim_run, commit_step, release
+from workflows.services import executor, kinds
+from workflows.services.claims import Claim, claim_next, claim_run, release
 from workflows.services.executor import advance
 from workflows.services.ownership import Keeper
 from workflows.services.run_view import RunView
-from workflows.services.runs import start
-from workflows.services.sweep import hint_due_runs
+from workflows.services.runs import Start, start, start_many
+from workflows.services.sweep import due_runs
 
 pytestmark = pytest.mark.usefixtures("committed_db")
 
@@ -54,7 +64,7 @@ def claim_together(run: Run) -> None:
     (winner,) = (claim for claim in given if claim is not None)
     run.refresh_from_db()
     assert run.lease_owner == winner.worker
-    assert run.attempts.filter(state="running").count() == 1
+    assert (run.attempt, attempts(run)[-1][2]) == (winner.attempt, "running")
 
 
 @pytest.mark.parametrize("left_lying", [False, True])
@@ -77,10 +87,10 @@ def test_a_claim_does_not_wait_for_another_one() -> None:
 
 def commit_together(run: Run) -> None:
     claim = claimed(run)
-    given = at_once(*[lambda: commit_step(claim, ORDER, go_on=True)] * 4)
+    given = at_once(*[lambda: commit(claim, ORDER)] * 4)
     assert sum(isinstance(each, LostOwnership) for each in given) == 3
-    assert run.outputs.count() == 1
-    assert run.attempts.filter(state="running").count() == 1
+    assert run.attempts.outputs().count() == 1
+    assert [state for *_, state in attempts(run)] == ["committed", "running"]
 
 
 def test_of_two_commits_of_one_claim_one_wins() -> None:
@@ -93,16 +103,16 @@ def commit_and_take_over(run: Run) -> None:
     claim, other = claimed(run), worker()
     expire_lease(run)
     committed, taken = at_once(
-        lambda: commit_step(claim, ORDER, go_on=False), lambda: claim_run(run.pk, other)
+        lambda: commit(claim, ORDER, go_on=False), lambda: claim_run(run.pk, other)
     )
     if isinstance(committed, LostOwnership):
         assert taken.step.name == "load_order"
-        assert not run.outputs.exists()
+        assert not run.attempts.outputs().exists()
     else:
         # claimed at the next step, or found locked and left to the sweep
         assert committed is None
         assert taken is None or taken.step.name == "create_refund"
-        assert run.outputs.count() == 1
+        assert run.attempts.outputs().count() == 1
 
 
 def test_a_commit_and_a_take_over_at_once_never_both_happen() -> None:
@@ -125,9 +135,9 @@ def test_a_lease_is_renewed_by_the_thread_until_it_is_stopped(settings: Settings
         return present is not None and present > first
 
     keeper.start()
+    keeper.begin(claim.attempt, claim.step.timeout.total_seconds())
     try:
-        with keeper.at_work(claim.attempt):
-            wait_for(renewed, "its lease is renewed")
+        wait_for(renewed, "its lease is renewed")
         assert keeper.may_claim()
     finally:
         keeper.stop()
@@ -195,6 +205,24 @@ def test_a_claim_whose_answer_was_lost_is_left_to_its_lease() -> None:
     assert claim_run(run.pk, worker())
 
 
+def test_what_is_claimed_in_a_transaction_that_is_undone_was_never_claimed() -> None:
+    """The engine's statements belong to the caller's transaction, also as its first ones."""
+    run, other = started_run(), worker()
+    with transaction.atomic():
+        assert claim_run(run.pk, other)
+        transaction.set_rollback(True)
+    run.refresh_from_db()
+    assert (run.state, run.fence) == ("ready", 0)
+
+
+def test_what_the_server_has_been_made_to_forget_is_prepared_anew() -> None:
+    first, second = started_run(), started_run()
+    assert claim_run(first.pk, worker())
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+    assert claim_run(second.pk, worker())
+
+
 # --- starts and sweeps ------------------------------------------------------------------------
 
 
@@ -222,10 +250,45 @@ def test_of_two_starts_with_one_key_and_other_inputs_the_second_is_told() -> Non
     assert Run.objects.count() == 1
 
 
+def test_two_calls_that_start_many_with_the_same_keys_start_each_once_and_wait_for_no_circle() -> (
+    None
+):
+    tenant()
+    refund = {"order": "ORD-7001", "amount": "125.00"}
+    starts = [Start(refund, start_key=f"k-{place}") for place in range(3000)]
+
+    def begin(order: list[Start]) -> set[Any]:
+        return {run.pk for run in start_many("refund", order, tenant=tenant())}
+
+    given = at_once(lambda: begin(starts), lambda: begin(starts[::-1]))
+    assert given[0] == given[1] == set(Run.objects.values_list("pk", flat=True))
+    assert len(given[0]) == 3000
+
+
+def test_four_threads_share_a_backlog_and_take_each_run_once() -> None:
+    ran: list[Any] = []
+    first = ready_run(ONCE, lambda run: ran.append(run.id))
+    start_many(ONCE.name, [Start({"act": "act"})] * 99, tenant=tenant())
+    at_once(*[partial(executor.work_on, first.pk, Keeper())] * 4)
+    assert set(Run.objects.values_list("state", flat=True)) == {"completed"}
+    assert len(ran) == len(set(ran)) == 100
+    assert Attempt.objects.count() == 200
+    assert set(Attempt.objects.values_list("state", flat=True)) == {"committed"}
+
+
+def test_what_another_one_has_locked_is_not_waited_for() -> None:
+    first, second = started_run(), started_run()
+    with beside() as do, transaction.atomic():
+        Run.objects.select_for_update().get(pk=first.pk)
+        claim = do(lambda: claim_next(uuid4())).result(timeout=10)
+    assert claim.run == second.pk
+
+
 def test_many_sweeps_at_once_tell_of_each_run_once() -> None:
-    for _ in range(50):
-        started_run()
-    assert sum(at_once(*[hint_due_runs] * 6)) == 50
+    runs = {started_run().pk for _ in range(50)}
+    told = at_once(*[partial(due_runs, again=60)] * 6)
+    told += [due_runs(again=60) for _ in range(3)]  # what they left to one another
+    assert Counter(run for each in told for run in each) == Counter(runs)
 
 
 # --- sends ------------------------------------------------------------------------------------
@@ -277,7 +340,7 @@ def test_of_two_workers_that_begin_one_send_one_does() -> None:
     assert present is not None
     given = at_once(lambda: begin(operation, stale), lambda: begin(operation, present))
     assert isinstance(given[0], LostOwnership)
-    assert Transmission.objects.get().attempt_id == present.attempt
+    assert Transmission.objects.get().attempt == present.attempt
 
 
 def test_one_effect_is_opened_once_though_two_workers_come_to_it() -> None:

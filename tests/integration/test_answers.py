@@ -71,7 +71,7 @@ def test_what_is_not_proven_is_unknown_and_is_not_sent_again(
     assert open_hold_of(operation).reason == "unguarded"
     assert [entry.path for entry in posts(destination)] == ["/blind/v1/tickets/T-17/comments"]
     assert effects(destination) == reached
-    assert not run.outputs.filter(step="tell_requester").exists()
+    assert not run.attempts.outputs().filter(step="tell_requester").exists()
 
 
 def test_a_connection_that_never_was_is_proven_not_sent_and_tried_again() -> None:
@@ -113,7 +113,7 @@ def test_a_refusal_for_good_is_one_send_and_the_end(
     assert ledger(operation) == [("first", "rejected")]
     assert len(posts(destination)) == 1
     assert not Hold.objects.exists()
-    assert not run.outputs.filter(step="tell_customer").exists()
+    assert not run.attempts.outputs().filter(step="tell_customer").exists()
 
 
 def test_a_refusal_for_now_is_tried_again_not_before_its_time(

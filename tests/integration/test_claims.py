@@ -22,6 +22,7 @@ from tests.claiming import (
     acts,
     attempts,
     claimed,
+    commit,
     expire_lease,
     lose_worker,
     raising,
@@ -34,8 +35,9 @@ from workflows.core.errors import LostOwnership
 from workflows.core.retry import MAX_LOST_ATTEMPTS
 from workflows.core.states import AttemptState, RunState
 from workflows.models import Run, Worker
-from workflows.services.claims import Claim, claim_run, commit_step, record_superseded, release
+from workflows.services.claims import Claim, claim_run, record_superseded, release
 from workflows.services.ownership import Keeper
+from workflows.services.results import result_of
 from workflows.services.run_view import RunView
 
 pytestmark = pytest.mark.django_db
@@ -47,20 +49,22 @@ def test_a_ready_run_that_is_due_is_claimed_under_a_lease_and_a_fence(settings: 
     run = ready_run()
     claim = claimed(run)
     run.refresh_from_db()
-    attempt = run.attempts.get()
     assert (run.state, run.fence, run.lease_owner) == ("running", 1, claim.worker)
     assert run.lease_expires_at is not None
-    lease = run.lease_expires_at - attempt.claimed_at
-    assert abs(lease.total_seconds() - settings.ROMULUS_LEASE_SECONDS) < 1
-    assert (attempt.state, attempt.number, attempt.fence) == ("running", 1, 1)
-    assert (claim.step.name, claim.failures, claim.lost) == ("act", 0, 0)
+    assert run.claimed_at is not None
+    lease = run.lease_expires_at - run.claimed_at
+    assert lease.total_seconds() == settings.ROMULUS_LEASE_SECONDS
+    assert (run.attempt, run.tries, run.claimed_at) == (claim.attempt, 1, claim.claimed_at)
+    assert (claim.step.name, claim.failures, claim.losses) == ("act", 0, 0)
+    assert not run.attempts.exists()  # its row is written when it ends
 
 
 def test_a_run_that_is_not_due_is_not_claimed() -> None:
     run = ready_run()
     Run.objects.filter(pk=run.pk).update(ready_at=Now() + timedelta(seconds=30))
     assert claim_run(run.pk, worker()) is None
-    assert not run.attempts.exists()
+    run.refresh_from_db()
+    assert (run.state, run.fence, run.tries) == ("ready", 0, 0)
 
 
 def test_a_run_that_another_worker_holds_is_not_claimed() -> None:
@@ -68,7 +72,7 @@ def test_a_run_that_another_worker_holds_is_not_claimed() -> None:
     claim = claimed(run)
     assert claim_run(run.pk, worker()) is None
     assert claim_run(run.pk, claim.worker) is None  # nor once more by the same one
-    assert run.attempts.count() == 1
+    assert attempts(run) == [("act", 1, "running")]
 
 
 @pytest.mark.parametrize("state", ["waiting", "held", "completed", "failed", "cancelled"])
@@ -90,8 +94,7 @@ def test_a_version_that_this_process_does_not_have_is_left_to_others(other: dict
     Run.objects.filter(pk=run.pk).update(**other)
     assert claim_run(run.pk, worker()) is None
     run.refresh_from_db()
-    assert (run.state, run.fence) == ("ready", 0)
-    assert not run.attempts.exists()
+    assert (run.state, run.fence, run.tries) == ("ready", 0, 0)
 
 
 def test_a_run_whose_lease_ran_out_is_taken_over_and_the_earlier_attempt_is_lost() -> None:
@@ -103,9 +106,10 @@ def test_a_run_whose_lease_ran_out_is_taken_over_and_the_earlier_attempt_is_lost
     assert (run.fence, run.lease_owner) == (2, second.worker)
     assert attempts(run) == [("act", 1, "lost"), ("act", 2, "running")]
     lost = run.attempts.get(pk=first.attempt)
+    assert (lost.worker, lost.fence, lost.claimed_at) == (first.worker, 1, first.claimed_at)
     assert lost.ended_at is not None
     assert "lease ran out" in lost.error
-    assert (second.lost, second.failures, second.number) == (1, 0, 2)
+    assert (second.losses, second.failures, second.number) == (1, 0, 2)
 
 
 def test_the_fence_grows_with_every_claim_and_every_step() -> None:
@@ -113,7 +117,7 @@ def test_the_fence_grows_with_every_claim_and_every_step() -> None:
     fences = [claimed(run).fence]
     expire_lease(run)
     second = claimed(run)
-    following = commit_step(second, 1, go_on=True)
+    following = commit(second, 1)
     assert following is not None
     fences += [second.fence, following.fence]
     assert fences == [1, 2, 3]
@@ -134,19 +138,20 @@ def test_a_position_that_the_workflow_no_longer_has_is_held_with_that_reason() -
 def test_output_end_of_attempt_and_move_are_one_and_the_next_attempt_is_open() -> None:
     run = ready_run()
     claim = claimed(run)
-    following = commit_step(claim, {"a": 1}, go_on=True)
+    following = commit(claim, {"a": 1})
     run.refresh_from_db()
     assert (run.state, run.step, run.fence) == ("running", "after", 2)
-    assert run.outputs.get().value == {"a": 1}
-    assert run.outputs.get().attempt_id == claim.attempt
+    kept = run.attempts.outputs().get()
+    assert (kept.pk, kept.output, kept.output_form) == (claim.attempt, {"a": 1}, "plain")
+    assert kept.ended_at is not None
     assert attempts(run) == [("act", 1, "committed"), ("after", 1, "running")]
     assert following is not None
-    assert run.attempts.get(state="running").pk == following.attempt
+    assert (run.attempt, run.claimed_at) == (following.attempt, following.claimed_at)
 
 
 def test_a_worker_that_may_not_go_on_hands_the_run_back() -> None:
     run = ready_run()
-    assert commit_step(claimed(run), 1, go_on=False) is None
+    assert commit(claimed(run), 1, go_on=False) is None
     run.refresh_from_db()
     assert (run.state, run.step, run.lease_owner) == ("ready", "after", None)
     assert claimed(run).step.name == "after"
@@ -154,7 +159,8 @@ def test_a_worker_that_may_not_go_on_hands_the_run_back() -> None:
 
 def test_the_last_output_is_the_result() -> None:
     run = advanced(ready_run(ONCE, lambda _: {"total": "1.50"}))
-    assert (run.state, run.result, run.failure) == ("completed", {"total": "1.50"}, None)
+    assert (run.state, run.failure) == ("completed", None)
+    assert result_of(run) == {"total": "1.50"}
     assert run.finished_at is not None
 
 
@@ -167,19 +173,18 @@ def stale_and_present(run: Run) -> tuple[Claim, Claim]:
 def record_of(run: Run) -> tuple[Any, ...]:
     """Everything that is stored of a run, but for the states of its lost attempts."""
     run.refresh_from_db()
-    fields = ("state", "step", "visit", "fence", "lease_owner", "lease_expires_at", "failure")
+    ended = run.attempts.exclude(state="lost")
     return (
-        *(getattr(run, name) for name in fields),
-        list(run.outputs.values_list("step", "value")),
-        list(run.attempts.exclude(state="lost").values_list("pk", "state", "ended_at")),
+        *(getattr(run, field.attname) for field in Run._meta.concrete_fields),
+        list(ended.values_list("pk", "state", "ended_at", "output")),
     )
 
 
 @pytest.mark.parametrize(
     "late",
     [
-        lambda claim: commit_step(claim, "late", go_on=True),
-        lambda claim: commit_step(claim, "late", go_on=False),
+        lambda claim: commit(claim, "late"),
+        lambda claim: commit(claim, "late", go_on=False),
         lambda claim: release(claim, RunState.READY, delay=timedelta(0)),
         lambda claim: release(claim, RunState.FAILED, attempt_state=AttemptState.FAILED),
         lambda claim: release(claim, RunState.HELD),
@@ -204,7 +209,7 @@ def test_what_should_commit_with_a_stale_claim_is_undone_with_it() -> None:
         Run.objects.filter(pk=run.pk).update(labels={"written": "by the stale one"})
 
     with pytest.raises(LostOwnership):
-        commit_step(stale, 1, go_on=True, also=also)
+        commit(stale, 1, also=also)
     run.refresh_from_db()
     assert run.labels == {}
 
@@ -215,11 +220,11 @@ def test_neither_the_fence_nor_the_worker_alone_is_enough(changed: dict[str, Any
     run = ready_run()
     claim = claimed(run)
     with pytest.raises(LostOwnership):
-        commit_step(replace(claim, **changed), 1, go_on=True)
-    assert commit_step(claim, 1, go_on=True)
+        commit(replace(claim, **changed), 1)
+    assert commit(claim, 1)
 
 
-def test_a_late_commit_is_recorded_as_superseded() -> None:
+def test_a_late_commit_is_recorded_as_superseded_and_what_it_brought_is_evidence() -> None:
     run = ready_run()
 
     def overtaken(view: RunView) -> int:
@@ -231,13 +236,14 @@ def test_a_late_commit_is_recorded_as_superseded() -> None:
     run = advanced(run)
     assert (run.state, run.fence) == ("running", 2)
     assert attempts(run) == [("act", 1, "superseded"), ("act", 2, "running")]
-    assert not run.outputs.exists()
+    assert run.attempts.get(state="superseded").output == 1
+    assert not run.attempts.outputs().exists()  # nothing reads it
 
 
 def test_an_attempt_that_ended_well_is_never_called_superseded() -> None:
     run = ready_run()
     claim = claimed(run)
-    commit_step(claim, 1, go_on=True)
+    commit(claim, 1)
     record_superseded(claim)
     assert attempts(run)[0] == ("act", 1, "committed")
 
@@ -271,17 +277,17 @@ def test_losses_and_failures_are_counted_apart() -> None:
     run = advanced(run)
     lose_worker(run)
     claim = claimed(run)
-    assert (claim.failures, claim.lost, claim.number) == (1, 2, 4)
+    assert (claim.failures, claim.losses, claim.number) == (1, 2, 4)
 
 
 def test_losses_at_one_step_do_not_count_at_the_next() -> None:
     run = ready_run()
     lose_worker(run)
     lose_worker(run)
-    following = commit_step(claimed(run), 1, go_on=False)
+    following = commit(claimed(run), 1, go_on=False)
     assert following is None
     claim = claimed(run)
-    assert (claim.step.name, claim.lost, claim.number) == ("after", 0, 1)
+    assert (claim.step.name, claim.losses, claim.number) == ("after", 0, 1)
 
 
 def test_a_step_that_always_outlasts_its_lease_is_held_too() -> None:
@@ -293,7 +299,7 @@ def test_a_step_that_always_outlasts_its_lease_is_held_too() -> None:
             record_superseded(earlier)
         earlier = claim
         expire_lease(run)
-    assert claimed(run).lost >= MAX_LOST_ATTEMPTS
+    assert claimed(run).losses >= MAX_LOST_ATTEMPTS
 
 
 # --- a worker that cannot prove its leases ----------------------------------------------------
@@ -304,8 +310,8 @@ def test_a_keeper_that_could_not_renew_claims_nothing_until_it_can(settings: Set
     keeper = Keeper()
     run = ready_run()
     wait_for(lambda: not keeper.may_claim(), "its proof is over")
-    assert advanced(run, keeper).state == "ready"
-    assert not run.attempts.exists()
+    run = advanced(run, keeper)
+    assert (run.state, run.fence) == ("ready", 0)
 
     keeper.lease = 30
     keeper.renew()

@@ -31,6 +31,7 @@ from workflows.models.ids import new_id
 from workflows.services.claims import claim_run
 from workflows.services.clock import database_now
 from workflows.services.ownership import Keeper
+from workflows.services.results import result_of
 
 pytestmark = pytest.mark.django_db
 
@@ -59,7 +60,7 @@ def test_it_was_applied_lets_the_run_go_on_with_the_named_resource(hold: Hold) -
     )
     run = advanced(hold.run)
     assert run.state == "completed"
-    assert "c_17" in run.result
+    assert "c_17" in result_of(run)
 
 
 def test_send_again_sends_the_same_operation_once_more(destination: RunningDestination) -> None:
@@ -95,7 +96,7 @@ def test_abandon_gives_the_operation_up_and_leaves_its_outcome_as_it_was(hold: H
     assert decision.evidence is None
     run = advanced(hold.run)  # its author says: continue
     assert run.state == "completed"
-    assert "not noted in the desk" in run.result
+    assert "not noted in the desk" in result_of(run)
 
 
 def test_abandon_fails_the_run_where_its_author_says_nothing(

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import OperationalError
 from django.db.models import F
 from django.db.models.functions import Now
-from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from reconciliation.models import Transmission
 from reconciliation.services.ledger import ensure_held
+from tests.claiming import commit
 from tests.factories import ready_provider, started_run, tenant
+from tests.statements import statements
 from workflows.core.definitions import Workflow
 from workflows.core.errors import LostOwnership
-from workflows.models import Attempt, Run, Worker
+from workflows.models import Run, Worker
 from workflows.registry import registry
-from workflows.services.claims import Claim, claim_run, commit_step
+from workflows.services.claims import Claim, claim_run
 from workflows.services.clock import database_now
 from workflows.services.executor import advance, take_step
 from workflows.services.ownership import Keeper
@@ -51,15 +51,12 @@ def known() -> None:
     broken.clear()
 
 
-# The threads that work on what was claimed, for as long as the tests run.
-threads = ExitStack()
-
-
 def claimed(keeper: Keeper) -> Claim:
+    """A claim whose step a thread of `keeper` works on."""
     run = start("tests.leased", {}, tenant=tenant())
     claim = claim_run(run.pk, keeper.worker)
     assert claim is not None
-    threads.enter_context(keeper.at_work(claim.attempt))
+    keeper.begin(claim.attempt, claim.step.timeout.total_seconds())
     return claim
 
 
@@ -83,12 +80,10 @@ def test_all_leases_of_a_process_are_renewed_by_one_statement(settings: Settings
     claims = [claimed(keeper) for _ in range(5)]
     for claim in claims:
         age_lease(claim, 1)
-    with CaptureQueriesContext(
-        connection,
-    ) as asked:
+    with statements() as sent:
         keeper.renew()
-    assert sum("UPDATE workflows_run" in query["sql"] for query in asked) == 1
-    assert len(asked) == 2  # and one that tells that the process lives
+    assert sum("UPDATE workflows_run" in statement for statement in sent) == 1
+    assert len(sent) == 2  # and one that tells that the process lives
     assert all(lease_left(claim) > settings.ROMULUS_LEASE_SECONDS - 1 for claim in claims)
 
 
@@ -110,7 +105,7 @@ def test_renewing_tells_that_the_process_lives() -> None:
 def test_a_lease_is_never_renewed_past_the_step_s_own_time() -> None:
     keeper = Keeper()
     claim = claimed(keeper)
-    Attempt.objects.filter(pk=claim.attempt).update(timeout_at=Now() + timedelta(seconds=3))
+    Run.objects.filter(pk=claim.run).update(timeout_at=Now() + timedelta(seconds=3))
     keeper.renew()
     assert 1 < lease_left(claim) < 3.5
 
@@ -118,23 +113,24 @@ def test_a_lease_is_never_renewed_past_the_step_s_own_time() -> None:
 def test_a_hung_step_is_left_to_its_lease_and_replaced() -> None:
     keeper = Keeper()
     claim = claimed(keeper)
-    Attempt.objects.filter(pk=claim.attempt).update(timeout_at=Now() - timedelta(seconds=1))
+    Run.objects.filter(pk=claim.run).update(timeout_at=Now() - timedelta(seconds=1))
     age_lease(claim, -1)
     keeper.renew()
     assert lease_left(claim) < 0
     following = claim_run(claim.run, Keeper().worker)
     assert following is not None
-    assert following.lost == 1
+    assert following.losses == 1
 
 
 def test_each_step_has_its_own_time() -> None:
     keeper = Keeper()
     claim = claimed(keeper)
-    Attempt.objects.filter(pk=claim.attempt).update(timeout_at=Now() + timedelta(seconds=3))
-    following = commit_step(claim, 1, go_on=True)
+    Run.objects.filter(pk=claim.run).update(timeout_at=Now() + timedelta(seconds=3))
+    following = commit(claim, 1)
     assert following is not None
-    attempt = Attempt.objects.get(pk=following.attempt)
-    assert attempt.timeout_at - attempt.claimed_at == timedelta(minutes=5)
+    run = Run.objects.get(pk=claim.run)
+    assert run.timeout_at is not None
+    assert run.timeout_at - following.claimed_at == timedelta(minutes=5)
 
 
 def test_a_lease_that_was_taken_over_is_not_renewed_by_its_earlier_holder() -> None:
@@ -180,7 +176,7 @@ def lost_unnoticed(keeper: Keeper) -> Claim:
     run = started_run("refund")
     first = claim_run(run.pk, keeper.worker)
     assert first is not None
-    claim = commit_step(first, {"number": "ORD-7001", "refundable": "125.00"}, go_on=True)
+    claim = commit(first, {"number": "ORD-7001", "refundable": "125.00"})
     assert claim is not None
     age_lease(claim, -1)
     assert take_step(claim, keeper) is None

@@ -42,6 +42,7 @@ from tests.factories import (
 from workflows.core.errors import Conflict, UsageError
 from workflows.models import Run
 from workflows.services.clock import database_now
+from workflows.services.stopping import cancel_run
 
 pytestmark = pytest.mark.django_db
 
@@ -153,6 +154,14 @@ def test_after_proof_has_closed_it_nothing_is_decided(destination: RunningDestin
     ask_again(operation.pk)
     error = refused(hold, answer_on(hold), AlreadyDecided)
     assert "Proof arrived meanwhile" in str(error)
+
+
+def test_after_the_run_was_cancelled_nothing_is_decided(destination: RunningDestination) -> None:
+    hold = run_hold(destination)
+    cancel_run(hold.run_id, by="ada")
+    error = refused(hold, answer_on(hold, TRY_AGAIN), AlreadyDecided)
+    assert str(error) == "The run was cancelled meanwhile, and the hold was closed by it."
+    assert Run.objects.get().state == "cancelled"
 
 
 def test_submitting_twice_decides_once_and_gives_the_first(hold: Hold) -> None:

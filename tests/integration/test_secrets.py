@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 CREDENTIAL, PAYLOAD = "sk_live_51Nw0tAr3alKey", "the private words of a customer"
 SENT = "Category: general. Urgent: no."  # what the write says, and nobody may see
 # Where inputs and outputs are kept, for those who may see payloads.
-PAYLOADS_BELONG_IN = {"workflows_run.input", "workflows_run.result", "workflows_stepoutput.value"}
+PAYLOADS_BELONG_IN = {"workflows_run.input", "workflows_attempt.output"}
 
 
 def found_in_database(secret: str) -> set[str]:

@@ -30,6 +30,7 @@ from workflows.core.definitions import Workflow
 from workflows.core.intents import Intent
 from workflows.registry import registry
 from workflows.services import kinds
+from workflows.services.results import result_of
 from workflows.services.run_view import RunView
 from workflows.services.runs import start
 
@@ -65,7 +66,7 @@ def test_an_answered_write_is_verified_and_the_run_completes(
     assert (run.state, operation.state) == ("completed", "verified")
     assert operation.resource.startswith("re_")
     assert effects(destination, operation) == 1
-    assert run.result == f"Your refund {operation.resource} is on its way."
+    assert result_of(run) == f"Your refund {operation.resource} is on its way."
 
 
 def test_a_lost_answer_with_a_key_is_replayed_once_and_makes_one_effect(
@@ -105,14 +106,14 @@ def test_a_lost_answer_with_neither_is_held_until_an_owner_decides(
     hold = open_hold_of(operation)
     assert (run.state, operation.state, hold.reason) == ("held", "held", "unguarded")
     assert hold.queue == provider.default_queue
-    assert not run.outputs.filter(step="tell_requester").exists()
+    assert not run.attempts.outputs().filter(step="tell_requester").exists()
 
     decided = answer(DecisionKind.APPLIED, operation, resource="c_1")
     record_decision(hold.pk, person(), decided)
     run = advanced(run)
     operation.refresh_from_db()
     assert (run.state, operation.state, operation.resource) == ("completed", "verified", "c_1")
-    assert run.outputs.filter(step="tell_requester").exists()
+    assert run.attempts.outputs().filter(step="tell_requester").exists()
     assert sends(destination, operation) == 1
 
 

@@ -12,13 +12,20 @@ from pytest_django import Settings
 
 from reconciliation.models import Operation
 from reconciliation.services.reconcile import DUE_BATCH, hint_due_operations
-from tests.factories import advanced, ready_provider, started_run
+from tests.claiming import ONCE
+from tests.factories import advanced, ready_provider, started_run, tenant
 from tests.waiting import wait_for
+from workflows.core.definitions import Child, Workflow
 from workflows.models import Run, Worker
+from workflows.registry import registry
+from workflows.services import children
 from workflows.services import sweep as sweeping
+from workflows.services.children import see_ends
 from workflows.services.claims import claim_run
+from workflows.services.ownership import Keeper
+from workflows.services.run_view import RunView
+from workflows.services.runs import start
 from workflows.services.sweep import (
-    AGAIN_SECONDS,
     Sweeper,
     due_runs,
     hint_due_runs,
@@ -38,6 +45,14 @@ def claimed_run(lease_ends_in: float) -> Run:
     assert claim_run(run.pk, worker().pk)
     Run.objects.filter(pk=run.pk).update(lease_expires_at=Now() + timedelta(seconds=lease_ends_in))
     return run
+
+
+parent = Workflow("tests.swept_parent")
+
+
+@parent.children()
+def bring_up(run: RunView) -> list[Child]:
+    return [Child(ONCE.name, {"act": "act"})]
 
 
 def age_hints(seconds: float) -> None:
@@ -64,12 +79,13 @@ def test_a_run_that_rests_is_not_told_of_before_its_time() -> None:
     assert hint_due_runs() == 1
 
 
-def test_a_run_is_told_of_once_per_period() -> None:
+def test_a_run_is_told_of_once_per_period(settings: Settings) -> None:
+    settings.ROMULUS_SWEEP_SECONDS = 10
     started_run()
     assert [hint_due_runs() for _ in range(3)] == [1, 0, 0]
-    age_hints(AGAIN_SECONDS - 1)
+    age_hints(settings.ROMULUS_SWEEP_SECONDS - 1)
     assert hint_due_runs() == 0
-    age_hints(AGAIN_SECONDS + 1)
+    age_hints(settings.ROMULUS_SWEEP_SECONDS + 1)
     assert hint_due_runs() == 1
 
 
@@ -99,8 +115,8 @@ def test_one_sweep_takes_a_batch_the_oldest_first() -> None:
     runs = [started_run() for _ in range(3)]
     for age, run in enumerate(reversed(runs)):
         Run.objects.filter(pk=run.pk).update(ready_at=Now() - timedelta(minutes=1 + age))
-    first = due_runs(batch=2, again=AGAIN_SECONDS)
-    rest = due_runs(batch=2, again=AGAIN_SECONDS)
+    first = due_runs(batch=2)
+    rest = due_runs(batch=2)
     assert set(first) == {runs[0].pk, runs[1].pk}
     assert rest == [runs[2].pk]
 
@@ -109,7 +125,7 @@ def test_ready_runs_do_not_keep_expired_leases_waiting() -> None:
     ready = started_run()
     Run.objects.filter(pk=ready.pk).update(ready_at=Now() - timedelta(hours=1))
     expired = claimed_run(-1)
-    told = due_runs(batch=1, again=AGAIN_SECONDS)
+    told = due_runs(batch=1)
     assert set(told) == {ready.pk, expired.pk}
 
 
@@ -119,8 +135,39 @@ def test_runs_that_this_process_has_no_code_for_do_not_fill_its_batch() -> None:
     Run.objects.filter(pk=unknown.pk).update(
         workflow="tests.gone", ready_at=Now() - timedelta(hours=1)
     )
-    told = due_runs(batch=1, again=AGAIN_SECONDS)
+    told = due_runs(batch=1)
     assert told == [known.pk]
+
+
+def parent_whose_child_has_ended_unseen() -> Run:
+    """As when whoever ended it died before it could look at its parent."""
+    registry.add(ONCE)
+    registry.add(parent)
+    run = advanced(start(parent.name, {}, tenant=tenant()))
+    ended = {"state": "completed", "finished_at": Now()}
+    Run.objects.filter(parent=run).update(**ended)
+    return run
+
+
+def test_a_child_that_has_ended_unseen_is_seen() -> None:
+    run = parent_whose_child_has_ended_unseen()
+    assert see_ends() == 1
+    run.refresh_from_db()
+    assert run.state == "ready"
+    assert see_ends() == 0
+
+
+def test_parents_that_this_process_has_no_code_for_do_not_fill_its_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A11, P10: those that have their code look at them."""
+    monkeypatch.setattr(children, "BATCH", 1)
+    unknown = [parent_whose_child_has_ended_unseen() for _ in range(3)]
+    known = parent_whose_child_has_ended_unseen()
+    Run.objects.filter(pk__in=[run.pk for run in unknown]).update(version=99)
+    assert see_ends() == 1
+    known.refresh_from_db()
+    assert known.state == "ready"
 
 
 # --- operations -------------------------------------------------------------------------------
@@ -214,7 +261,7 @@ def swept(settings: Settings, error: Exception) -> int:
         return 0
 
     sweeping.duties[:] = [duty]
-    sweeper = Sweeper()
+    sweeper = Sweeper(Keeper())
     sweeper.start()
     try:
         wait_for(lambda: len(done) > 1 or not sweeper.is_alive(), "it sweeps again, or is dead")

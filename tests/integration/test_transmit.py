@@ -123,7 +123,9 @@ def test_what_protects_a_send_is_stored_before_a_byte_of_it_leaves(
     assert operation.first_sent_at is not None
     assert operation.replay_not_after == operation.first_sent_at + window.window
     transmission = operation.transmissions.get()
-    assert (transmission.state, transmission.attempt_id) == ("sending", sender.claim.attempt)
+    assert transmission.state == "sending"
+    sent_by = (transmission.attempt, transmission.worker, transmission.fence)
+    assert sent_by == (sender.claim.attempt, sender.claim.worker, sender.claim.fence)
 
 
 def test_the_window_counts_from_the_first_send(destination: RunningDestination) -> None:

@@ -13,6 +13,7 @@ from reconciliation.core.facts import (
     WAIT_SENTENCES,
     Advance,
     Dispatch,
+    Drop,
     Facts,
     GiveUp,
     Hold,
@@ -125,6 +126,20 @@ ROWS: list[tuple[str, Facts, datetime, Move]] = [
     ("repeats before the window ends", facts(BOTH, LOST, seen=(known(AWAY, 2989),)), at(2990), REPLAY),
     ("after the window it only asks", facts(BOTH, LOST), at(4000), LookUp()),
     ("after the window, found nothing", facts(BOTH, LOST, seen=tuple(known(ABSENT, 4000 + n * 60) for n in range(3))), at(9999), hold("window_over")),
+    # --- the run's end was asked for
+    ("cancelled, and nothing was sent", facts(KEYED, state=INTENDED, cancelling=True), at(0), Drop()),
+    ("cancelled, and dispatch is off", facts(KEYED, state=INTENDED, cancelling=True, dispatch=Dispatch.OFF), at(0), Drop()),
+    ("cancelled, and what was sent never left", facts(BLIND, sent(1, S.NOT_SENT), state=INTENDED, cancelling=True), at(9), Drop()),
+    ("cancelled, and refused for now", facts(BLIND, BUSY, state=INTENDED, cancelling=True), at(2), Drop()),
+    ("cancelled, and refused for good", facts(KEYED, REFUSED, state=INTENDED, cancelling=True), at(2), Reject()),
+    ("cancelled, and proven absent", facts(ABSENCE_PROVES, LOST, seen=(known(ABSENT, 71),), cancelling=True), at(72), Drop()),
+    ("cancelled, and proven", facts(KEYED, sent(1, S.ACKNOWLEDGED), seen=(RECEIPT,), cancelling=True), at(2), Advance("r_1")),
+    ("cancelled, and its result unchecked", facts(VERIFYING, sent(1, S.ACKNOWLEDGED), seen=(RECEIPT,), cancelling=True), at(2), Verify("r_1")),
+    ("cancelled: still asked for", facts(LOOKED_UP, LOST, cancelling=True), at(5), LookUp()),
+    ("cancelled: asked for, never repeated", facts(BOTH, LOST, seen=(known(ABSENT, 12),), cancelling=True), at(13), Wait(at(14), WaitReason.LOOK_UP_LATER)),
+    ("cancelled: found nothing, as often as it is asked", facts(BOTH, LOST, seen=tuple(known(ABSENT, 12 + n * 60) for n in range(3)), cancelling=True), at(999), hold("run_cancelled")),
+    ("cancelled: only a replay could settle it", facts(KEYED, LOST, cancelling=True), at(12), hold("run_cancelled")),
+    ("cancelled: a person is asked as ever", facts(BLIND, LOST, cancelling=True), at(1), hold("unguarded")),
     # --- unknown, and neither
     ("a person is asked", facts(BLIND, LOST), at(1), hold("unguarded")),
     # --- a person has decided

@@ -58,6 +58,27 @@ def test_the_process_is_killed_at_the_named_point_alone(armed: str, dies: bool) 
     assert ended.stdout == ("" if dies else "on\n")
 
 
+THRICE = (
+    "from workflows.failpoints import failpoint\n"
+    "for number in range(3):\n"
+    "    failpoint('after_claim', 'load' if number else 'tell'); print(number, flush=True)"
+)
+
+
+@pytest.mark.parametrize(
+    ("armed", "passed"),
+    [
+        ("after_claim*1", ""),
+        ("after_claim*3", "0\n1\n"),
+        ("after_claim*4", "0\n1\n2\n"),
+        ("after_claim@load*2", "0\n1\n"),  # the passages of that step alone are counted
+        ("after_claim@tell*2", "0\n1\n2\n"),
+    ],
+)
+def test_it_is_killed_at_the_passage_that_is_named(armed: str, passed: str) -> None:
+    assert run(THRICE, armed).stdout == passed
+
+
 def test_a_misspelt_failpoint_keeps_the_process_from_starting() -> None:
     ended = run("import django; django.setup(); print('on')", "before_chekpoint")
     assert ended.returncode == 1
@@ -72,6 +93,9 @@ def test_a_misspelt_failpoint_keeps_the_process_from_starting() -> None:
         (["after_claim", "before_open@create_refund"], None),
         (["after-claim"], "after-claim"),
         (["after_claim", "create_refund@before_open"], "create_refund"),
+        (["after_claim*2", "before_open@create_refund*12"], None),
+        (["after_claim*0"], "after_claim"),
+        (["after_claim*twice"], "after_claim"),
     ],
 )
 def test_names_are_checked_with_and_without_a_step(armed: list[str], unknown: str | None) -> None:

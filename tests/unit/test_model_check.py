@@ -56,6 +56,18 @@ def test_no_permitted_behaviour_leads_to_two_effects_or_a_wrong_fact(name: str) 
     assert report.ends
 
 
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_once_the_run_is_cancelled_nothing_is_sent_and_no_effect_is_dropped(name: str) -> None:
+    def cancelling(facts: Facts, now: datetime) -> Move:
+        move = decide(replace(facts, cancelling=bool(facts.sent)), now)
+        assert not (facts.sent and isinstance(move, Send))
+        return move
+
+    report = check(small(CONTRACTS[name]), cancelling)
+    assert report.breaches == []
+    assert report.ends["dropped"]
+
+
 Mutant = Callable[[Facts, datetime], Move]
 
 

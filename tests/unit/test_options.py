@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reconciliation.core.contracts import Retry
@@ -36,6 +38,9 @@ def offered(about: Facts, seconds: float) -> set[str]:
         (facts(KEYED, state=HELD), 60, {"send_again"}),
         (facts(KEYED, state=HELD, missing=("an owner",)), 60, set()),
         (facts(KEYED, state=HELD, dispatch=Dispatch.OFF), 60, set()),
+        # the run's end was asked for: nothing more is sent
+        (facts(KEYED, LOST, sent(2, S.REJECTED, 20), state=HELD, cancelling=True), 60, {"applied"}),
+        (facts(KEYED, state=HELD, cancelling=True), 60, set()),
         # refused each time: nothing happened
         (
             facts(
@@ -74,6 +79,15 @@ def test_a_send_that_may_be_on_its_way_bars_another() -> None:
     about = facts(KEYED, sent(1, S.UNKNOWN, 55), state=HELD)
     offer = option(DecisionKind.SEND_AGAIN, about, at(60))
     assert (offer.allowed, offer.why_not) == (False, "An earlier send may still be on its way.")
+
+
+@pytest.mark.parametrize("about", [facts(KEYED, LOST, state=HELD), facts(KEYED, state=HELD)])
+def test_for_a_run_that_was_cancelled_nothing_is_sent_again(about: Facts) -> None:
+    offer = option(DecisionKind.SEND_AGAIN, replace(about, cancelling=True), at(60))
+    assert (offer.allowed, offer.why_not) == (
+        False,
+        "The run's end was asked for: nothing more is sent for it.",
+    )
 
 
 def test_offered_decisions_come_first() -> None:

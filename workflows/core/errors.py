@@ -9,7 +9,13 @@
     │   └── IllegalTransition      a bug, never a race
     ├── Conflict                   expected; another one was first
     │   ├── LostOwnership          the run is held by a later claim
+    │   ├── RunIsOver              it has ended, and nothing can be done to it
     │   └── StartConflict          this start key started a run with another input
+    ├── OutputError                an output that was not kept, or cannot be had
+    │   ├── OutputNotKept          its storage did not keep it; the step's work is done
+    │   ├── OutputsAway            the storage of outputs does not answer; later it may
+    │   ├── OutputPurged           it was kept as long as its workflow says, and no longer
+    │   └── OutputDamaged          it is missing, was changed, or no key opens it
     └── StepError                  raised by a step's own code to say how to go on
         └── PermanentError         do not try again
 
@@ -58,8 +64,32 @@ class LostOwnership(Conflict):
     """This run is held by a later claim."""
 
 
+class RunIsOver(Conflict):
+    """This run has ended already."""
+
+
 class StartConflict(Conflict):
     """This start key was used to start a run with another input."""
+
+
+class OutputError(RomulusError):
+    """This output cannot be had."""
+
+
+class OutputNotKept(OutputError):
+    """The storage did not keep this output."""
+
+
+class OutputsAway(OutputError):
+    """The storage of outputs does not answer."""
+
+
+class OutputPurged(OutputError):
+    """This output was purged."""
+
+
+class OutputDamaged(OutputError):
+    """This output is missing or was changed."""
 
 
 class StepError(RomulusError):

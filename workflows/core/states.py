@@ -28,8 +28,16 @@ class RunState(StrEnum):
 FINAL_RUN_STATES = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED})
 
 
+class OutputForm(StrEnum):
+    """How an attempt's output is kept in its row."""
+
+    PLAIN = "plain"  # as it is
+    SEALED = "sealed"  # encrypted
+    OBJECT = "object"  # a reference to an object in the storage `outputs`
+
+
 class AttemptState(StrEnum):
-    RUNNING = "running"
+    RUNNING = "running"  # under way: a row of its run, written here when it ends
     COMMITTED = "committed"  # its result counts
     FAILED = "failed"  # ended with a known error
     LOST = "lost"  # its worker went quiet and the lease ran out

@@ -186,6 +186,8 @@ def printed(key: str) -> str:
 
 
 def ensure_size(value: Json, limit: int, what: str) -> None:
+    if value is None or isinstance(value, int | float):
+        return
     size = len(json.dumps(value, ensure_ascii=False).encode())
     if size > limit:
         raise UnstorableValue(f"{what}: {size:,} bytes, and the limit is {limit:,}")

@@ -58,3 +58,16 @@ def describe(error: BaseException) -> str:
     # Cut first, so that looking for credentials takes a bounded time.
     text = storable(f"{type(error).__name__}: {said}", LOOKED_AT)
     return without_credentials(text)[:SAID]
+
+
+def who(actor: str) -> str:
+    """What people call an actor of the record: "user:3 ada" is ada, "command:ada" ada at a
+    terminal. Any other stands as it is."""
+    kind, _, rest = actor.partition(":")
+    match kind:
+        case "user" if " " in rest:
+            return rest.partition(" ")[2]
+        case "command" if rest:
+            return f"{rest} at the terminal"
+        case _:
+            return actor

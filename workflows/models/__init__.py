@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from workflows.models.attempt import Attempt
-from workflows.models.output import StepOutput
+from workflows.models.pause import Pause
 from workflows.models.run import Run
 from workflows.models.tenant import Tenant
 from workflows.models.worker import Worker
 
-__all__ = ["Attempt", "Run", "StepOutput", "Tenant", "Worker"]
+__all__ = ["Attempt", "Pause", "Run", "Tenant", "Worker"]

@@ -13,7 +13,10 @@ class Tenant(models.Model):
     name = models.CharField(max_length=200)
 
     class Meta:
-        permissions = [("view_payloads", "Can see inputs, outputs and what was sent")]
+        permissions = [
+            ("view_payloads", "Can see inputs, outputs and what was sent"),
+            ("control_runs", "Can cancel, pause and resume runs"),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -17,6 +17,9 @@ class Worker(models.Model):
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
     workflows = models.JSONField()  # [[name, version], …]
+    # What it knows: since when its messages do not reach the broker, and when it swept last.
+    broker_away_since = models.DateTimeField(null=True)
+    swept_at = models.DateTimeField(null=True)
 
     class Meta:
         indexes = [

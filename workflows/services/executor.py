@@ -6,26 +6,54 @@ nothing; that its late commit was refused stays visible (promise P2).
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from uuid import UUID
 
 import structlog
 from django.conf import settings
+from django.db import connection, transaction
 
-from workflows.core.errors import LostOwnership, UnstorableValue
+from workflows.core.at_work import AtWork, at_work
+from workflows.core.errors import LostOwnership, OutputNotKept, UnstorableValue
 from workflows.core.retry import MAX_LOST_ATTEMPTS
 from workflows.core.states import AttemptState, RunState
 from workflows.core.values import to_json
 from workflows.core.words import describe
+from workflows.failpoints import failpoint
+from workflows.models import Run
 from workflows.services import hints
-from workflows.services.claims import Claim, claim_run, commit_step, record_superseded, release
+from workflows.services.children import ask_to_end, look_at_parent
+from workflows.services.claims import (
+    Claim,
+    claim_next,
+    claim_run,
+    commit_step,
+    record_superseded,
+    release,
+)
 from workflows.services.failures import OUTAGE, call
-from workflows.services.kinds import Again, Done, Fail, Hold, Park, Result, handlers
+from workflows.services.kinds import (
+    Again,
+    Cancel,
+    Done,
+    Fail,
+    Hold,
+    Park,
+    Result,
+    handlers,
+)
+from workflows.services.outputs import keep_output
 from workflows.services.ownership import Keeper
+from workflows.services.pauses import is_paused
 from workflows.services.run_holds import open_run_hold
 from workflows.services.run_view import RunView
+from workflows.services.settling import asked_by, close_all, unsettled, why_cancelled
 
 log = structlog.get_logger(__name__)
+
+# A worker goes on with what else is due for this long before it looks at its messages again.
+BACKLOG_SECONDS = 5.0
 
 
 def advance(run: UUID, keeper: Keeper) -> None:
@@ -36,38 +64,84 @@ def advance(run: UUID, keeper: Keeper) -> None:
     """
     if not keeper.may_claim():
         return
-    claim = claim_run(run, keeper.worker)
+    take(claim_run(run, keeper.worker), keeper)
+
+
+def work_on(run: UUID, keeper: Keeper) -> None:
+    """Take `run` as far as it goes, then what else is due, so that a message need not come for
+    each run of a backlog. After a while the thread goes back for its messages."""
+    until = time.monotonic() + BACKLOG_SECONDS
+    advance(run, keeper)
+    while keeper.may_claim() and (claim := claim_next(keeper.worker)) is not None:
+        take(claim, keeper)
+        if time.monotonic() > until:
+            hints.work_is_due(claim.run)
+            return
+
+
+def take(claim: Claim | None, keeper: Keeper) -> None:
     while claim is not None:
         claim = take_step(claim, keeper)
 
 
 def take_step(claim: Claim, keeper: Keeper) -> Claim | None:
     """Execute one step and commit what came of it; return the claim on the next step, if any."""
-    with (
-        keeper.at_work(claim.attempt),
-        structlog.contextvars.bound_contextvars(
-            run=str(claim.run), attempt=str(claim.attempt), step=claim.step.name
-        ),
-    ):
-        try:
-            return settle_or_hold(claim, keeper)
-        except LostOwnership:
-            record_superseded(claim)
-            return None
+    keeper.begin(claim.attempt, claim.step.timeout.total_seconds())
+    before = at_work.set(AtWork(claim.run, claim.attempt, claim.step.name))
+    try:
+        return settle_or_hold(claim, keeper)
+    finally:
+        at_work.reset(before)
+        keeper.end(claim.attempt)
 
 
 def settle_or_hold(claim: Claim, keeper: Keeper) -> Claim | None:
     """Execute and commit. An error of Romulus itself is for a person: neither a failed step, nor a
     failed write, nor a silent stop."""
+    result: Result | None = None
     try:
-        result = too_many_losses(claim) or execute(claim)
-        return settle(claim, result, go_on=keeper.may_claim())
+        if claim.step.atomic and not claim.cancelling:
+            return take_atomic_step(claim, keeper)
+        result = cancelled(claim) or too_many_losses(claim) or execute(claim)
+        return settle(claim, result, keeper)
+    except LostOwnership:
+        refused(claim, result)
+        return None
     except OUTAGE:
         raise
     except Exception as error:
         log.exception("step.crashed")
         crashed = Hold("step_crashed", f"Romulus could not go on: {describe(error)}")
-        return settle(claim, crashed, go_on=False)
+        try:
+            return settle(claim, crashed, keeper)
+        except LostOwnership:
+            refused(claim, None)
+            return None
+
+
+def refused(claim: Claim, result: Result | None) -> None:
+    """The run was taken over, or ended, meanwhile: keep what this worker brought as evidence."""
+    late = None
+    if isinstance(result, Done):
+        try:
+            late = keep_output(claim.step, result.value, run=claim.run, attempt=claim.attempt)
+        except OutputNotKept:
+            log.warning("output.late_not_kept")
+    record_superseded(claim, late)
+
+
+def cancelled(claim: Claim) -> Result | None:
+    """Somebody asked for the run's end: what is open elsewhere is settled first."""
+    if not claim.cancelling or unsettled(claim.run):
+        return None
+    by = asked_by(claim.run)
+    return Cancel(by, also=partial(end_with, claim.run, by))
+
+
+def end_with(run: UUID, by: str) -> None:
+    """A run ends because somebody asked for it: so does what it has open, and what it started."""
+    close_all(run, by)
+    ask_to_end(Run.objects.filter(parent=run), by)
 
 
 def too_many_losses(claim: Claim) -> Result | None:
@@ -75,13 +149,16 @@ def too_many_losses(claim: Claim) -> Result | None:
         return Hold(
             "step_missing",
             f"{claim.workflow.name} version {claim.workflow.version} has no step "
-            f"{claim.step.name}: the code changed without a new version.",
+            f"{claim.step.name}: the code changed without a new version. Bring the step back, then "
+            "try again; or give the workflow a later version whose migrates(from_version="
+            f"{claim.workflow.version}, …) names the step that takes its place, and run "
+            "manage.py migrate_runs.",
         )
-    if claim.lost < MAX_LOST_ATTEMPTS:
+    if claim.losses < MAX_LOST_ATTEMPTS:
         return None
     return Hold(
         "workers_lost",
-        f"{claim.lost} workers went quiet at step {claim.step.name}. It may be what ends them.",
+        f"{claim.losses} workers went quiet at step {claim.step.name}. It may be what ends them.",
     )
 
 
@@ -109,40 +186,58 @@ def storable(claim: Claim, value: object) -> Result:
     return Done(plain)
 
 
-def settle(claim: Claim, result: Result, *, go_on: bool) -> Claim | None:
+def take_atomic_step(claim: Claim, keeper: Keeper) -> Claim | None:
+    """A step whose own writes to this database commit together with its checkpoint, or not at all.
+
+    The run's row is touched last, so that the lease can be renewed while the step works.
+    """
+    following = None
+    try:
+        with transaction.atomic():
+            let_compute(claim)
+            result = too_many_losses(claim) or execute(claim)
+            if isinstance(result, Done):
+                following = settle_done(claim, result, keeper)
+            else:
+                transaction.set_rollback(True)
+    except OutputNotKept as error:
+        result = not_kept(error)
+    if isinstance(result, Done):
+        failpoint("after_atomic", claim.step.name)
+        return following
+    return settle(claim, result, keeper)
+
+
+def let_compute(claim: Claim) -> None:
+    """In this transaction the author's code may compute for as long as the step may take.
+
+    The server ends any other that is idle for longer than a lease (romulus_site/database).
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('idle_in_transaction_session_timeout', %s, true)",
+            [f"{round(claim.step.timeout.total_seconds() * 1000)}ms"],
+        )
+
+
+# --- writing what came of it ------------------------------------------------------------------
+
+
+def settle(claim: Claim, result: Result, keeper: Keeper) -> Claim | None:
     """Write the result in one transaction; return the claim on the next step, if any."""
+    if isinstance(result, Done):
+        try:
+            return settle_done(claim, result, keeper)
+        except OutputNotKept as error:
+            result = not_kept(error)
     match result:
-        case Done(value, also):
-            following = commit_step(claim, value, go_on=go_on, also=also)
-            if following is None and not go_on:
-                hints.run_is_ready(claim.run)
-            return following
-        case Again(delay, message, also):
-            failed = bool(message)
-            release(
-                claim,
-                RunState.READY,
-                attempt_state=AttemptState.FAILED if failed else AttemptState.COMMITTED,
-                failure={"reason": "retry", "message": message} if failed else None,
-                error=message,
-                delay=delay,
-                also=also,
-            )
-            if not delay:
-                hints.run_is_ready(claim.run)
-        case Park(reason, message, also):
+        case Again():
+            settle_again(claim, result)
+        case Park(reason, message, also, wake_at):
             park = {"reason": reason, "message": message}
-            release(claim, RunState.WAITING, failure=park, also=also)
-        case Hold(reason, message, also):
-            failed = reason == "step_failed"
-            release(
-                claim,
-                RunState.HELD,
-                attempt_state=AttemptState.FAILED if failed else AttemptState.COMMITTED,
-                failure={"reason": reason, "message": message},
-                error=message if failed else "",
-                also=also or partial(open_run_hold, claim, reason, message),
-            )
+            release(claim, RunState.WAITING, failure=park, wake_at=wake_at, also=also)
+        case Hold():
+            settle_hold(claim, result)
         case Fail(reason, message, also):
             release(
                 claim,
@@ -152,4 +247,59 @@ def settle(claim: Claim, result: Result, *, go_on: bool) -> Claim | None:
                 error=message,
                 also=also,
             )
+        case Cancel(by, also):
+            release(claim, RunState.CANCELLED, failure=why_cancelled(by), also=also)
+    if not isinstance(result, Again | Park):
+        look_at_parent(claim.parent)
     return None
+
+
+def not_kept(error: OutputNotKept) -> Hold:
+    """Nothing is lost yet, but trying again would do the step's work again."""
+    return Hold("output_not_kept", str(error))
+
+
+def settle_done(claim: Claim, done: Done, keeper: Keeper) -> Claim | None:
+    """Commit the output and go on. Raises `OutputNotKept` with nothing committed."""
+    kept = keep_output(claim.step, done.value, run=claim.run, attempt=claim.attempt)
+    workflow = claim.workflow
+    following = (
+        workflow.target(claim.step.name, done.goto)
+        if done.goto
+        else workflow.after(claim.step.name)
+    )
+    go_on = keeper.may_claim() and not is_paused(workflow.name, claim.tenant)
+    next_claim = commit_step(claim, kept, following, go_on=go_on, also=done.also)
+    if next_claim is None:
+        if following is None:
+            look_at_parent(claim.parent)
+        else:
+            hints.run_is_ready(claim.run)
+    return next_claim
+
+
+def settle_again(claim: Claim, again: Again) -> None:
+    failed = bool(again.message) and again.counts
+    release(
+        claim,
+        RunState.READY,
+        attempt_state=AttemptState.FAILED if failed else AttemptState.COMMITTED,
+        failure={"reason": "retry", "message": again.message} if again.message else None,
+        error=again.message,
+        delay=again.delay,
+        also=again.also,
+    )
+    if not again.delay:
+        hints.run_is_ready(claim.run)
+
+
+def settle_hold(claim: Claim, hold: Hold) -> None:
+    failed = hold.reason == "step_failed"
+    release(
+        claim,
+        RunState.HELD,
+        attempt_state=AttemptState.FAILED if failed else AttemptState.COMMITTED,
+        failure={"reason": hold.reason, "message": hold.message},
+        error=hold.message if failed else "",
+        also=hold.also or partial(open_run_hold, claim, hold.reason, hold.message),
+    )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 
 import structlog
 from django.db import InterfaceError, OperationalError
 
-from workflows.core.errors import LostOwnership
+from workflows.core.errors import LostOwnership, OutputsAway
 from workflows.core.retry import is_permanent
 from workflows.core.words import describe
 from workflows.services.claims import Claim
@@ -16,6 +17,7 @@ from workflows.services.run_view import RunView
 
 log = structlog.get_logger(__name__)
 
+STORAGE_REST = timedelta(seconds=10)
 # Not the step's fault: the attempt is left to its lease, so that an outage fails no step for good.
 OUTAGE = (OperationalError, InterfaceError, LostOwnership)
 
@@ -32,6 +34,9 @@ def call(claim: Claim, view: RunView) -> tuple[object, Again | Hold | Fail | Non
         return claim.step.function(view), None
     except OUTAGE:
         raise
+    except OutputsAway as error:
+        # Not the step's fault either, and nothing is lost: it reads once more when it can.
+        return None, Again(STORAGE_REST, str(error), counts=False)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (its result, never our end)
         log.warning("step.failed", error=type(error).__name__)
         return None, after_failure(claim, error)

@@ -1,14 +1,15 @@
 """Step kinds and who executes them.
 
-`step` is executed here. Other apps register theirs when they are ready, so that this app need not
-know them: `reconciliation` brings `write`.
+`step` is executed by the executor itself. The other kinds of this app have a module each; other
+apps register theirs when they are ready, so that this app need not know them: `reconciliation`
+brings `write`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from workflows.core.values import Json
 from workflows.services.claims import Also, Claim, nothing
@@ -17,10 +18,11 @@ from workflows.services.run_view import RunView
 
 @dataclass(frozen=True)
 class Done:
-    """The step has its output; the run moves on."""
+    """The step has its output; the run moves on, to the step named `goto` if one is."""
 
     value: Json
     also: Also = nothing
+    goto: str = ""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Park:
     reason: str  # machine word
     message: str  # for people: what it waits for
     also: Also = nothing
+    wake_at: datetime | None = None  # when the step is looked at again, if nothing happens before
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,18 @@ class Again:
     delay: timedelta = timedelta(0)
     message: str = ""
     also: Also = nothing
+    counts: bool = True  # towards the step's tries, if there is a message: what failed was its own
 
 
-Result = Done | Park | Hold | Fail | Again
+@dataclass(frozen=True)
+class Cancel:
+    """The run ends here because somebody asked for it."""
+
+    by: str
+    also: Also = nothing
+
+
+Result = Done | Park | Hold | Fail | Again | Cancel
 Handler = Callable[[Claim, RunView], Result]
 
 handlers: dict[str, Handler] = {}
@@ -68,3 +80,10 @@ handlers: dict[str, Handler] = {}
 def register_kind(name: str, handler: Handler) -> None:
     """Let `handler` execute steps of kind `name`."""
     handlers[name] = handler
+
+
+def fail_or_hold(claim: Claim, reason: str, message: str, also: Also = nothing) -> Fail | Hold:
+    """What follows when a step cannot do what it is for: as its author says."""
+    if claim.step.on_failure == "hold":
+        return Hold(reason, message)
+    return Fail(reason, message, also=also)

@@ -11,16 +11,16 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from uuid import UUID
 
 import structlog
 from django.conf import settings
 from django.db import close_old_connections, connection
 
+from workflows.failpoints import failpoint
 from workflows.models import Worker
 from workflows.registry import registry
+from workflows.services.hints import broker_away
 from workflows.sql import fetch
 
 log = structlog.get_logger(__name__)
@@ -34,14 +34,19 @@ class Keeper:
 
     def __init__(self) -> None:
         self.lease: float = settings.ROMULUS_LEASE_SECONDS
+        failpoint("before_enlist")
         self.worker: UUID = Worker.objects.create(
             host=socket.gethostname(),
             pid=os.getpid(),
             workflows=[list(pair) for pair in registry.pairs()],
         ).pk
+        failpoint("after_enlist")
         self._proven_until = time.monotonic() + self.lease
-        self._at_work: set[UUID] = set()
-        self._lock = threading.Lock()
+        # The attempts under way, and when each is over by its step's timeout (monotonic seconds).
+        # Adding to a dict, dropping from it and copying it are atomic.
+        self._at_work: dict[UUID, float] = {}
+        self.threads = 0  # how many steps the process works on at once; 0: not known
+        self._swept_at: float | None = None
         self._closing = threading.Event()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="leases", daemon=True)
@@ -53,19 +58,25 @@ class Keeper:
         """Whether this process may take up new work: it can prove its leases and is not ending."""
         return not self._closing.is_set() and time.monotonic() < self._proven_until
 
-    @contextmanager
-    def at_work(self, attempt: UUID) -> Iterator[None]:
-        """Renew the lease of `attempt` while its thread is in here, and no longer.
+    def has_free_thread(self) -> bool:
+        """Whether a message that came now would find somebody to take it."""
+        return self.may_claim() and (not self.threads or len(self._at_work) < self.threads)
+
+    def has_swept(self) -> None:
+        self._swept_at = time.monotonic()
+
+    def begin(self, attempt: UUID, timeout: float) -> None:
+        """Renew the lease of `attempt` from now until `end`, and no longer.
 
         So what a process gives up, or has got without being told of it, is left to its lease.
+
+        Args:
+            timeout: seconds that its step may take.
         """
-        with self._lock:
-            self._at_work.add(attempt)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._at_work.discard(attempt)
+        self._at_work[attempt] = time.monotonic() + timeout
+
+    def end(self, attempt: UUID) -> None:
+        self._at_work.pop(attempt, None)
 
     def close(self) -> None:
         """Take up nothing new; leases are still renewed, so that steps at work can finish."""
@@ -81,14 +92,36 @@ class Keeper:
     def renew(self) -> None:
         """Renew all leases of this process; the proof counts from before the statement is sent."""
         asked_at = time.monotonic()
-        with self._lock:
-            attempts = list(self._at_work)
-        fetch("renew_leases", {"worker": self.worker, "lease": self.lease, "attempts": attempts})
-        fetch("seen", {"worker": self.worker})
+        attempts = list(self._at_work)
+        failpoint("before_renew")
+        parameters = {"worker": self.worker, "lease": self.lease, "attempts": attempts}
+        renewed = {row["attempt"] for row in fetch("renew_leases", parameters)}
+        failpoint("after_renew")
+        if asked_at > self._proven_until:
+            # It was frozen, or the database was away: others may have taken over meanwhile.
+            log.warning(
+                "lease.lapsed",
+                worker=str(self.worker),
+                seconds=round(asked_at - self._proven_until, 1),
+                lost=[str(attempt) for attempt in attempts if attempt not in renewed],
+            )
         self._proven_until = asked_at + self.lease
+        swept = None if self._swept_at is None else asked_at - self._swept_at
+        fetch("seen", {"worker": self.worker, "broker_away": broker_away(), "swept": swept})
+        failpoint("after_seen")
+
+    def is_hung(self) -> bool:
+        """Whether every thread is at a step that should long be over: nothing frees a thread."""
+        hung = [over for over in self._at_work.values() if over + self.lease < time.monotonic()]
+        return bool(self.threads) and len(hung) >= self.threads
 
     def _keep(self) -> None:
         while not self._stopped.wait(self.lease / RENEWALS_PER_LEASE):
+            if self.is_hung():
+                # Their runs went to other workers when the leases ran out. This process can do
+                # nothing any more; whoever supervises it starts a fresh one.
+                log.critical("worker.hung", worker=str(self.worker), steps=len(self._at_work))
+                os._exit(os.EX_SOFTWARE)
             try:
                 self.renew()
             except Exception as error:  # noqa: BLE001 (a thread that ends would end all leases)
@@ -113,6 +146,11 @@ def this_process() -> Keeper:
             _keeper, _keeper_pid = Keeper(), os.getpid()
             _keeper.start()
         return _keeper
+
+
+def of_this_process() -> Keeper | None:
+    """Return this process's keeper, if it has one by now."""
+    return _keeper if _keeper_pid == os.getpid() else None
 
 
 _keeper_pid = 0

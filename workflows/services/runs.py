@@ -1,27 +1,46 @@
-"""Starting runs."""
+"""Starting runs: one, or thousands in one call."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, TypeVar
+from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from workflows.core.definitions import Workflow
 from workflows.core.errors import InvalidInput, StartConflict, UnstorableValue
 from workflows.core.values import Json, to_json
 from workflows.core.words import is_storable
+from workflows.failpoints import failpoint
 from workflows.models import Run, Tenant
 from workflows.models.run import START_KEY_CONSTRAINT
 from workflows.registry import registry
 from workflows.services import hints
+from workflows.services.purge import is_purged_input
+from workflows.sql import fetch
 
 log = structlog.get_logger(__name__)
 
+Item = TypeVar("Item")
+
 MAX_WORD = 200  # characters of a start key, a label's name or its value
 MAX_LABELS = 20
+BATCH = 1000  # rows of one INSERT
+
+
+@dataclass(frozen=True)
+class Start:
+    """One of many runs to start; see `start` for what each means."""
+
+    input: Any = field(default_factory=dict)
+    start_key: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def start(
@@ -47,19 +66,10 @@ def start(
         InvalidInput: names the path of the field that does not fit.
         StartConflict: the start key was used with another input.
     """
-    definition = registry.latest(workflow) if version is None else registry.get(workflow, version)
-    checked = check_input(definition, input)
-    check_start_key(start_key)
-    check_labels(labels or {})
-    run = Run(
-        workflow=definition.name,
-        version=definition.version,
-        tenant=tenant,
-        step=definition.first.name,
-        input=checked,
-        labels=dict(labels or {}),
-        start_key=start_key,
+    run = prepared(
+        workflow, input, tenant=tenant.pk, version=version, start_key=start_key, labels=labels
     )
+    failpoint("before_start")
     try:
         with transaction.atomic():
             run.save(force_insert=True)
@@ -67,9 +77,139 @@ def start(
         if START_KEY_CONSTRAINT not in str(error):
             raise
         return started_before(run)
+    failpoint("after_start")
     hints.run_is_ready(run.pk)
     log.info("run.started", run=str(run.pk), workflow=run.workflow, version=run.version)
     return run
+
+
+def start_many(
+    workflow: str, starts: Iterable[Start], *, tenant: Tenant, version: int | None = None
+) -> list[Run]:
+    """Start many runs of one workflow in one transaction: all of them, or none.
+
+    Every input is checked before anything is stored. A start key that has started a run with the
+    same input gives that run, as with `start`; so does one that is named twice here.
+
+    Returns:
+        One run for each of `starts`, in their order.
+
+    Raises:
+        UnknownWorkflow, InvalidInput: names the place in `starts`, from 0.
+        StartConflict: a start key was used with another input, here or earlier; names the place
+            too.
+    """
+    runs = [
+        at_place(place, workflow, each, tenant.pk, version) for place, each in enumerate(starts)
+    ]
+    failpoint("before_start_many")
+    keyless = [run for run in runs if run.start_key is None]
+    # In one order for everybody, so that two calls with the same keys never wait for each other.
+    keyed = sorted((run for run in runs if run.start_key is not None), key=start_key_of)
+    with transaction.atomic():
+        mine = store(keyless) | store(keyed)
+        answer = [
+            run if run.pk in mine else at_place_before(place, run) for place, run in enumerate(runs)
+        ]
+        hints.runs_are_ready([run.pk for run in runs if run.pk in mine])
+    failpoint("after_start_many")
+    log.info("runs.started", workflow=workflow, started=len(mine), asked=len(runs))
+    return answer
+
+
+def at_place(place: int, workflow: str, each: Start, tenant: UUID, version: int | None) -> Run:
+    try:
+        return prepared(
+            workflow,
+            each.input,
+            tenant=tenant,
+            version=version,
+            start_key=each.start_key,
+            labels=each.labels,
+        )
+    except InvalidInput as error:
+        raise InvalidInput(f"run {place} of those to start: {error}") from error
+
+
+def at_place_before(place: int, run: Run) -> Run:
+    try:
+        return started_before(run)
+    except StartConflict as error:
+        raise StartConflict(f"run {place} of those to start: {error}") from error
+
+
+def start_key_of(run: Run) -> str:
+    return run.start_key or ""
+
+
+def store(runs: Sequence[Run]) -> set[UUID]:
+    """Store checked runs of one tenant, or of one parent, in the caller's transaction.
+
+    Returns:
+        Which of them were stored: those whose start key nobody had used before. They get the times
+        that the database has given them.
+    """
+    found: set[UUID] = set()
+    for batch in batches(runs, BATCH):
+        by_id = {run.pk: run for run in batch}
+        for row in fetch("start_runs", rows_of(batch)):
+            run = by_id[row["id"]]
+            run.created_at, run.ready_at = row["created_at"], row["ready_at"]
+            run._state.adding, run._state.db = False, connection.alias
+            found.add(run.pk)
+    return found
+
+
+def rows_of(runs: Sequence[Run]) -> dict[str, Any]:
+    """The columns of runs that share tenant and parent."""
+    first = runs[0]
+    return {
+        "tenant": first.tenant_id,
+        "parent": first.parent_id,
+        "parent_step": first.parent_step,
+        "parent_visit": first.parent_visit,
+        "runs": [run.pk for run in runs],
+        "names": [run.workflow for run in runs],
+        "versions": [run.version for run in runs],
+        "steps": [run.step for run in runs],
+        "inputs": [json.dumps(run.input) for run in runs],
+        "labels": [json.dumps(run.labels) for run in runs],
+        "start_keys": [run.start_key for run in runs],
+        "states": [str(run.state) for run in runs],
+        "failures": [None if run.failure is None else json.dumps(run.failure) for run in runs],
+        "places": [run.parent_index for run in runs],
+    }
+
+
+def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    source = iter(items)
+    while batch := list(islice(source, size)):
+        yield batch
+
+
+def prepared(
+    workflow: str,
+    input: Any,
+    *,
+    tenant: UUID,
+    version: int | None = None,
+    start_key: str | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Run:
+    """Return a run that is checked and not stored yet; raises as `start` does."""
+    definition = registry.latest(workflow) if version is None else registry.get(workflow, version)
+    checked = check_input(definition, input)
+    check_start_key(start_key)
+    check_labels(labels or {})
+    return Run(
+        workflow=definition.name,
+        version=definition.version,
+        tenant_id=tenant,
+        step=definition.first.name,
+        input=checked,
+        labels=dict(labels or {}),
+        start_key=start_key,
+    )
 
 
 def check_input(workflow: Workflow, input: Any) -> Json:
@@ -107,8 +247,11 @@ def started_before(run: Run) -> Run:
     Raises:
         StartConflict: it was started with another input.
     """
-    first = Run.objects.get(tenant=run.tenant, workflow=run.workflow, start_key=run.start_key)
-    # Compared by the database, as it keeps it: it writes some numbers in another form.
+    first = Run.objects.get(tenant=run.tenant_id, workflow=run.workflow, start_key=run.start_key)
+    # Compared by the database, as it keeps it: it writes some numbers in another form. What it was
+    # started with may be kept no longer.
+    if is_purged_input(first.input):
+        return first
     if not Run.objects.filter(pk=first.pk, input=run.input).exists():
         raise StartConflict(
             f"start key {run.start_key!r} started run {first.pk} of {run.workflow} "

@@ -14,16 +14,22 @@ import structlog
 from django.conf import settings
 from django.db import close_old_connections, connection
 
+from workflows.failpoints import failpoint
 from workflows.registry import registry
 from workflows.services import hints
+from workflows.services.children import see_ends
+from workflows.services.claims import of_pairs
+from workflows.services.ownership import Keeper
+from workflows.services.pauses import going_on
+from workflows.services.stopping import end_cancelled
 from workflows.sql import fetch
 
 log = structlog.get_logger(__name__)
 
-BATCH = 100
-# A run that was told of and still not claimed is waiting in a backlog: say it again, but not each
-# second, or a long backlog would drown in its own hints.
-AGAIN_SECONDS = 10
+# Of one sweep. Whoever is told of a run goes on with what else is due, so a few messages are
+# enough for any backlog; more would only wake the same workers again.
+HINTS = 20
+BATCH = 1000  # waits that end in one sweep
 
 Duty = Callable[[], int]
 
@@ -32,31 +38,36 @@ def hint_due_runs() -> int:
     """Hint at runs that are ready or whose lease ran out; return how many."""
     due = due_runs()
     for run in due:
-        hints.send("workflows.tasks.advance", run)
+        if not hints.send("workflows.tasks.advance", run):
+            break  # the broker is away: one try tells, and the next sweep tries again
     return len(due)
 
 
-def due_runs(*, batch: int = BATCH, again: float = AGAIN_SECONDS) -> list[UUID]:
-    """Return the runs that this process has the code for and nobody was told of lately.
+def due_runs(*, batch: int = HINTS, again: float | None = None) -> list[UUID]:
+    """Return runs that this process has the code for and nobody was told of lately.
 
     Args:
         batch: at most so many ready ones, and as many with expired leases.
-        again: seconds until one that was told of is told of again.
+        again: seconds until one that was told of is told of again; one sweep by default.
     """
-    pairs = registry.pairs()
-    rows = fetch(
-        "due_runs",
-        {
-            "batch": batch,
-            "again": again,
-            "names": [name for name, _ in pairs],
-            "versions": [version for _, version in pairs],
-        },
-    )
-    return [row["id"] for row in rows]
+    again = settings.ROMULUS_SWEEP_SECONDS if again is None else again
+    pairs = of_pairs(going_on(registry.pairs()))
+    failpoint("before_hint")
+    due = [row["id"] for row in fetch("due_runs", pairs | {"batch": batch, "again": again})]
+    failpoint("after_hint")
+    return due
 
 
-duties: list[Duty] = [hint_due_runs]
+def wake_due_runs() -> int:
+    """Make those waiting runs ready whose time has come; return how many."""
+    failpoint("before_wake")
+    woken = [row["id"] for row in fetch("wake_due", {"batch": BATCH})]
+    failpoint("after_wake")
+    hints.runs_are_ready(woken)
+    return len(woken)
+
+
+duties: list[Duty] = [wake_due_runs, see_ends, end_cancelled]
 
 
 def register_duty(duty: Duty) -> None:
@@ -65,13 +76,17 @@ def register_duty(duty: Duty) -> None:
         duties.append(duty)
 
 
-def sweep() -> int:
+def sweep(keeper: Keeper | None = None) -> int:
     """Do every duty once; return how many things were due.
 
-    One that breaks is logged and keeps no other from being done: a sweep that ends would be a
-    silent stop.
+    A duty that fails is logged and tried again at the next turn: a sweep that ended for it would
+    be a silent stop. A process whose threads are all at work does not hint at due runs: they take
+    what is due next when they are done, and its messages would only pile up.
     """
-    return sum(done(duty) for duty in duties)
+    done_now = sum(done(duty) for duty in duties)
+    if keeper is None or keeper.has_free_thread():
+        done_now += done(hint_due_runs)
+    return done_now
 
 
 def done(duty: Duty) -> int:
@@ -86,13 +101,15 @@ def done(duty: Duty) -> int:
 class Sweeper(threading.Thread):
     """Sweeps until stopped. A database that is away is tried again at the next turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, keeper: Keeper) -> None:
         super().__init__(name="sweep", daemon=True)
+        self._keeper = keeper
         self._stopped = threading.Event()
 
     def run(self) -> None:
         while not self._stopped.wait(settings.ROMULUS_SWEEP_SECONDS):
-            sweep()
+            sweep(self._keeper)
+            self._keeper.has_swept()
         connection.close()
 
     def stop(self) -> None:

@@ -1,182 +1,344 @@
--- The hot statements of the execution record. Each is one round trip and one commit.
--- Lock order everywhere: run, then attempt. The clock is the database's,
--- at the start of the statement, as in Django's own Now().
+-- The hot statements of the execution record. Each is one round trip and one commit, prepared once
+-- per connection. Lock order everywhere: parent run, run, then what belongs to it. The clock is
+-- the database's, at the start of the statement, as in Django's own Now().
+-- An attempt's row is written when the attempt ends; until then its facts are columns of the run.
+
+-- start_runs --
+-- Store runs of one tenant that are checked; those whose start key was used before are left out.
+INSERT INTO workflows_run
+    (id, workflow, version, tenant_id, step, visit, input, labels, start_key, state, failure,
+     parent_id, parent_step, parent_visit, parent_index, created_at, ready_at, fence, tries,
+     failures, losses, cancel_asked_by, paused_by)
+SELECT n.id, n.workflow, n.version, %(tenant)s, n.step, 1, n.input::jsonb, n.labels::jsonb,
+    n.start_key, n.state, n.failure::jsonb, %(parent)s, %(parent_step)s, %(parent_visit)s, n.place,
+    statement_timestamp(), statement_timestamp(), 0, 0, 0, 0, '', ''
+FROM unnest(
+    %(runs)s, %(names)s, %(versions)s, %(steps)s, %(inputs)s, %(labels)s, %(start_keys)s,
+    %(states)s, %(failures)s, %(places)s
+) AS n (id, workflow, version, step, input, labels, start_key, state, failure, place)
+ON CONFLICT DO NOTHING
+RETURNING id, created_at, ready_at
 
 -- claim --
--- Claim one run: a ready one that is due, or a running one whose lease ran out (take-over, which
--- marks the earlier attempt lost), and open its attempt. Of two claims at once, one finds the row
--- locked and gets nothing. A worker claims only (workflow, version) pairs that it has; `known`
--- holds their steps with the time that each may take, in seconds.
--- The new attempt's number and the tries that this step has used up come from the attempts of the
--- same step and visit; one that still says running here is the one being marked lost.
+-- Claim the first of `runs` that may be claimed: a ready one that is due, or a running one whose
+-- lease ran out (take-over, which writes the earlier attempt down as lost), and begin an attempt.
+-- Of two claims at once, one finds the row locked and gets another or nothing. A worker claims
+-- only (workflow, version) pairs that it has; `known` holds their steps with the time that each
+-- may take, in seconds. What is paused is left alone; what is being cancelled is not: it ends.
 WITH known AS (
     SELECT *
-    FROM unnest(%(names)s::text[], %(versions)s::int[], %(steps)s::text[], %(timeouts)s::float8[])
+    FROM unnest(%(names)s, %(versions)s, %(steps)s, %(timeouts)s)
         AS k (workflow, version, step, timeout)
 ),
 due AS (
-    SELECT r.id
+    SELECT r.id, r.workflow, r.version, r.state, r.attempt, r.step, r.visit, r.tries,
+        r.lease_owner, r.fence, r.claimed_at
     FROM workflows_run r
-    WHERE r.id = %(run)s
-      AND (
-          (r.state = 'ready' AND r.ready_at <= statement_timestamp())
-          OR (r.state = 'running' AND r.lease_expires_at < statement_timestamp())
-      )
+    WHERE r.id = ANY(%(runs)s)
+      -- A CASE, so that no index is looked at but that of the IDs.
+      AND CASE r.state
+          WHEN 'ready' THEN r.ready_at <= statement_timestamp()
+          WHEN 'running' THEN r.lease_expires_at < statement_timestamp()
+          ELSE false
+      END
       AND (r.workflow, r.version) IN (SELECT workflow, version FROM known)
-    FOR UPDATE SKIP LOCKED
+      AND (
+          r.cancel_asked_at IS NOT NULL
+          OR (
+              r.paused_at IS NULL
+              AND NOT EXISTS (
+                  SELECT FROM workflows_pause p
+                  WHERE (p.workflow = '' OR p.workflow = r.workflow)
+                    AND (p.tenant_id IS NULL OR p.tenant_id = r.tenant_id)
+              )
+          )
+      )
+    ORDER BY r.ready_at
+    LIMIT 1
+    FOR UPDATE OF r SKIP LOCKED
 ),
 lost AS (
-    UPDATE workflows_attempt a
-    SET state = 'lost', ended_at = statement_timestamp(),
-        error = 'its worker went quiet and the lease ran out'
-    FROM due
-    WHERE a.run_id = due.id AND a.state = 'running'
-    RETURNING a.id
-),
-claimed AS (
-    UPDATE workflows_run r
-    SET state = 'running', fence = r.fence + 1, lease_owner = %(worker)s, hinted_at = NULL,
-        lease_expires_at = statement_timestamp() + %(lease)s * interval '1 second'
-    FROM due
-    -- The count orders this after the attempt is marked lost: one attempt runs at a time.
-    WHERE r.id = due.id AND (SELECT count(*) FROM lost) >= 0
-    RETURNING r.*
-),
-counted AS (
-    SELECT
-        count(a.id) AS tries,
-        count(*) FILTER (
-            WHERE a.fence > c.counts_from_fence AND a.state = 'failed'
-        ) AS failures,
-        count(*) FILTER (
-            WHERE a.fence > c.counts_from_fence AND a.state IN ('lost', 'superseded', 'running')
-        ) AS lost
-    FROM claimed c
-    LEFT JOIN workflows_attempt a ON a.run_id = c.id AND a.step = c.step AND a.visit = c.visit
-    GROUP BY c.id
-),
-opened AS (
     INSERT INTO workflows_attempt
-        (id, run_id, step, visit, number, worker, fence, claimed_at, timeout_at, state, error)
-    SELECT %(attempt)s, c.id, c.step, c.visit, counted.tries + 1, %(worker)s, c.fence,
-        statement_timestamp(),
-        statement_timestamp() + coalesce(k.timeout, %(missing)s) * interval '1 second',
-        'running', ''
-    FROM counted, claimed c
-    LEFT JOIN known k ON (k.workflow, k.version, k.step) = (c.workflow, c.version, c.step)
+        (id, run_id, step, visit, number, worker, fence, claimed_at, ended_at, state, error)
+    SELECT attempt, id, step, visit, tries, lease_owner, fence, claimed_at, statement_timestamp(),
+        'lost', 'its worker went quiet and the lease ran out'
+    FROM due
+    WHERE state = 'running'
 )
-SELECT
-    c.id, c.workflow, c.version, c.tenant_id, c.step, c.visit, c.input, c.fence, c.created_at,
-    statement_timestamp() AS claimed_at, counted.tries, counted.failures, counted.lost
-FROM claimed c, counted
+UPDATE workflows_run r
+SET state = 'running', fence = r.fence + 1, lease_owner = %(worker)s, attempt = %(attempt)s,
+    hinted_at = NULL, claimed_at = statement_timestamp(), tries = r.tries + 1,
+    losses = r.losses + (due.state = 'running')::int,
+    timeout_at = statement_timestamp()
+        + coalesce(k.timeout, %(missing)s) * interval '1 second',
+    lease_expires_at = statement_timestamp()
+        + least(%(lease)s, coalesce(k.timeout, %(missing)s)) * interval '1 second'
+FROM due LEFT JOIN known k USING (workflow, version, step)
+WHERE r.id = due.id
+RETURNING r.id, r.workflow, r.version, r.tenant_id, r.parent_id, r.parent_step, r.parent_visit,
+    r.step, r.visit, r.input, r.fence, r.created_at, r.claimed_at, r.tries, r.failures, r.losses,
+    r.wake_at, r.cancel_asked_at IS NOT NULL AS cancelling
 
--- commit_step --
--- Promise P1: output, end of the attempt, and the move past the step, in one statement; and, when
--- the next step follows at once, the next attempt of the same worker. Promise P2: nothing at all
--- happens unless the run is still held by this worker under this fence; then no row comes back.
+-- next_due --
+-- The runs that have been ready longest, of those that this process has the code for.
+SELECT d.id
+FROM unnest(%(names)s, %(versions)s) AS p (workflow, version)
+CROSS JOIN LATERAL (
+    SELECT r.id, r.ready_at
+    FROM workflows_run r
+    WHERE r.state = 'ready' AND r.paused_at IS NULL
+      AND r.workflow = p.workflow AND r.version = p.version
+      AND r.ready_at <= statement_timestamp()
+      AND NOT EXISTS (
+          SELECT FROM workflows_pause s
+          WHERE (s.workflow = '' OR s.workflow = r.workflow)
+            AND (s.tenant_id IS NULL OR s.tenant_id = r.tenant_id)
+      )
+    ORDER BY r.ready_at
+    LIMIT %(batch)s
+) d
+ORDER BY d.ready_at
+LIMIT %(batch)s
+
+-- go_on --
+-- The steady step. Promise P1: output, end of the attempt, the move past the step and the next
+-- attempt of the same worker, in one statement. Promise P2: nothing at all happens unless the run
+-- is still held by this worker under this fence; then no row comes back. Nor does one when the run
+-- was paused or is to be cancelled meanwhile: `stop_here` commits those.
+-- Only columns that no index names are changed here (see models/run.py). The guard names no state:
+-- a run has a lease owner exactly while it is running, and the state would draw the planner to
+-- the index of all that this worker holds.
 WITH moved AS (
     UPDATE workflows_run
-    SET state = %(state)s, step = %(next_step)s, visit = %(next_visit)s, failure = NULL,
-        fence = fence + %(opens)s,
-        lease_owner = CASE WHEN %(opens)s = 1 THEN lease_owner END,
-        lease_expires_at =
-            CASE WHEN %(opens)s = 1 THEN statement_timestamp() + %(lease)s * interval '1 second' END,
-        result = %(result)s, ready_at = statement_timestamp(), hinted_at = NULL,
-        finished_at = CASE WHEN %(state)s = 'completed' THEN statement_timestamp() END
-    WHERE id = %(run)s AND state = 'running' AND lease_owner = %(worker)s AND fence = %(fence)s
-    RETURNING id, fence
+    SET step = %(next_step)s, visit = %(next_visit)s, fence = fence + 1,
+        attempt = %(next_attempt)s,
+        claimed_at = statement_timestamp(), tries = 1, failures = 0, losses = 0, failure = NULL,
+        wake_at = NULL,
+        timeout_at = statement_timestamp() + %(next_timeout)s * interval '1 second',
+        lease_expires_at = statement_timestamp()
+            + least(%(lease)s, %(next_timeout)s) * interval '1 second'
+    WHERE id = %(run)s AND lease_owner = %(worker)s AND fence = %(fence)s
+      AND cancel_asked_at IS NULL AND paused_at IS NULL
+    RETURNING id, fence, claimed_at
 ),
-closed AS (
-    UPDATE workflows_attempt a
-    SET state = 'committed', ended_at = statement_timestamp()
-    FROM moved
-    WHERE a.id = %(attempt)s
-    RETURNING a.id
-),
-stored AS (
-    INSERT INTO workflows_stepoutput (id, run_id, step, visit, attempt_id, value, created_at)
-    SELECT %(output)s, moved.id, %(step)s, %(visit)s, closed.id, %(value)s, statement_timestamp()
-    FROM moved, closed
-),
-opened AS (
+kept AS (
     INSERT INTO workflows_attempt
-        (id, run_id, step, visit, number, worker, fence, claimed_at, timeout_at, state, error)
-    SELECT %(next_attempt)s, moved.id, %(next_step)s, %(next_visit)s, 1, %(worker)s, moved.fence,
-        statement_timestamp(), statement_timestamp() + %(next_timeout)s * interval '1 second', 'running', ''
-    -- The closed row orders this after the end of the earlier attempt: one runs at a time.
-    FROM moved, closed
-    WHERE %(opens)s = 1
+        (id, run_id, step, visit, number, worker, fence, claimed_at, ended_at, state, output,
+         output_form)
+    SELECT %(attempt)s, id, %(step)s, %(visit)s, %(number)s, %(worker)s, %(fence)s,
+        %(claimed_at)s, statement_timestamp(), 'committed', %(output)s, %(form)s
+    FROM moved
 )
-SELECT fence FROM moved
+SELECT fence, claimed_at FROM moved
+
+-- stop_here --
+-- As `go_on`, for a run that ends with this step or is handed back after it: the last step, a
+-- worker that is ending, a pause, a cancellation.
+WITH moved AS (
+    UPDATE workflows_run
+    SET state = CASE WHEN cancel_asked_at IS NULL THEN %(state)s ELSE 'cancelled' END,
+        step = %(next_step)s, visit = %(next_visit)s, tries = %(tries)s, failures = 0, losses = 0,
+        lease_owner = NULL, lease_expires_at = NULL, hinted_at = NULL,
+        failure = CASE
+            WHEN cancel_asked_at IS NOT NULL THEN jsonb_build_object(
+                'reason', 'cancelled', 'message', 'Cancelled by ' || cancel_asked_by || '.'
+            )
+        END,
+        wake_at = NULL, ready_at = statement_timestamp(),
+        finished_at = CASE
+            WHEN %(state)s = 'completed' OR cancel_asked_at IS NOT NULL THEN statement_timestamp()
+        END,
+        purge_at = CASE
+            WHEN %(state)s = 'completed' OR cancel_asked_at IS NOT NULL
+            THEN statement_timestamp() + %(purge_after)s * interval '1 second'
+        END
+    WHERE id = %(run)s AND lease_owner = %(worker)s AND fence = %(fence)s
+    RETURNING id, state
+),
+kept AS (
+    INSERT INTO workflows_attempt
+        (id, run_id, step, visit, number, worker, fence, claimed_at, ended_at, state, output,
+         output_form)
+    SELECT %(attempt)s, id, %(step)s, %(visit)s, %(number)s, %(worker)s, %(fence)s,
+        %(claimed_at)s, statement_timestamp(), 'committed', %(output)s, %(form)s
+    FROM moved
+)
+SELECT state FROM moved
 
 -- release --
 -- The attempt ends without an output and the run goes to `state`: to wait, to be held, to be
--- tried again, or to fail. Same guard as commit_step.
+-- tried again, to fail or to be cancelled. Same guard.
 WITH moved AS (
     UPDATE workflows_run
-    SET state = %(state)s, lease_owner = NULL, lease_expires_at = NULL, failure = %(failure)s,
-        ready_at = statement_timestamp() + %(delay)s * interval '1 second', hinted_at = NULL,
-        finished_at = CASE WHEN %(state)s IN ('failed', 'cancelled') THEN statement_timestamp() END
-    WHERE id = %(run)s AND state = 'running' AND lease_owner = %(worker)s AND fence = %(fence)s
+    SET state = %(state)s, lease_owner = NULL, lease_expires_at = NULL,
+        failure = %(failure)s, hinted_at = NULL,
+        failures = failures + (%(attempt_state)s = 'failed')::int,
+        ready_at = statement_timestamp() + %(delay)s * interval '1 second',
+        wake_at = CASE WHEN %(state)s = 'waiting' THEN %(wake_at)s END,
+        finished_at = CASE
+            WHEN %(state)s IN ('failed', 'cancelled') THEN statement_timestamp()
+        END,
+        purge_at = CASE
+            WHEN %(state)s IN ('failed', 'cancelled')
+            THEN statement_timestamp() + %(purge_after)s * interval '1 second'
+        END
+    WHERE id = %(run)s AND lease_owner = %(worker)s AND fence = %(fence)s
     RETURNING id, ready_at
 ),
-closed AS (
-    UPDATE workflows_attempt a
-    SET state = %(attempt_state)s, ended_at = statement_timestamp(), error = %(error)s
+kept AS (
+    INSERT INTO workflows_attempt
+        (id, run_id, step, visit, number, worker, fence, claimed_at, ended_at, state, error)
+    SELECT %(attempt)s, id, %(step)s, %(visit)s, %(number)s, %(worker)s, %(fence)s,
+        %(claimed_at)s, statement_timestamp(), %(attempt_state)s, %(error)s
     FROM moved
-    WHERE a.id = %(attempt)s
 )
 SELECT ready_at FROM moved
 
 -- hold_run --
 -- Lock the run of a claim that still counts, before anything else is locked (lock order).
-SELECT id FROM workflows_run
-WHERE id = %(run)s AND state = 'running' AND lease_owner = %(worker)s AND fence = %(fence)s
+SELECT cancel_asked_at IS NOT NULL OR paused_at IS NOT NULL AS stopping
+FROM workflows_run
+WHERE id = %(run)s AND lease_owner = %(worker)s AND fence = %(fence)s
 FOR UPDATE
 
 -- supersede --
--- A late commit was refused: keep, for the timeline, that it was tried.
-UPDATE workflows_attempt
-SET state = 'superseded'
-WHERE id = %(attempt)s AND state = 'lost'
-RETURNING id
+-- A late commit was refused: keep, for the timeline and as evidence, that and what it brought. If
+-- its run is over, the purge looks at it again.
+WITH late AS (
+    UPDATE workflows_attempt
+    SET state = 'superseded', output = %(output)s, output_form = %(form)s
+    WHERE id = %(attempt)s AND state = 'lost'
+    RETURNING id, run_id
+),
+over AS (
+    UPDATE workflows_run r SET purge_at = statement_timestamp()
+    FROM late WHERE r.id = late.run_id AND r.finished_at IS NOT NULL
+)
+SELECT id FROM late
 
 -- renew_leases --
 -- All leases that one worker process works under, in one statement, never past a step's timeout.
+-- A row that is locked is at this moment being moved: it is left out, so that it cannot hold up
+-- the others.
+WITH held AS (
+    SELECT id FROM workflows_run
+    WHERE lease_owner = %(worker)s AND state = 'running' AND attempt = ANY(%(attempts)s)
+      AND timeout_at > statement_timestamp()
+    FOR UPDATE SKIP LOCKED
+)
 UPDATE workflows_run r
-SET lease_expires_at = least(statement_timestamp() + %(lease)s * interval '1 second', a.timeout_at)
-FROM workflows_attempt a
-WHERE r.lease_owner = %(worker)s AND r.state = 'running'
-  AND a.run_id = r.id AND a.state = 'running' AND a.timeout_at > statement_timestamp()
-  AND a.id = ANY(%(attempts)s)
-RETURNING r.id
+SET lease_expires_at = least(statement_timestamp() + %(lease)s * interval '1 second', r.timeout_at)
+FROM held WHERE r.id = held.id
+RETURNING r.attempt
 
 -- due_runs --
 -- The sweep: ready runs and expired leases that nobody was told of lately. SKIP LOCKED lets any
--- number of sweeps run at once; `again` keeps a backlog from being told of each second. Runs that
--- this process has no code for are left to the processes that have it.
-WITH waiting AS (
-    SELECT id FROM workflows_run
-    WHERE state = 'ready' AND ready_at <= statement_timestamp()
-      AND (workflow, version) IN (SELECT * FROM unnest(%(names)s::text[], %(versions)s::int[]))
-      AND (hinted_at IS NULL
-           OR hinted_at < statement_timestamp() - %(again)s * interval '1 second')
-    ORDER BY ready_at LIMIT %(batch)s
-    FOR UPDATE SKIP LOCKED
+-- number of sweeps run at once. Runs that this process has no code for are left to the processes
+-- that have it. A few are enough: who is told takes what else is due after it (`next_due`).
+WITH pairs AS (
+    SELECT * FROM unnest(%(names)s, %(versions)s) AS p (workflow, version)
+),
+waiting AS (
+    SELECT d.id
+    FROM pairs p
+    CROSS JOIN LATERAL (
+        SELECT r.id, r.ready_at
+        FROM workflows_run r
+        WHERE r.state = 'ready' AND r.paused_at IS NULL
+          AND r.workflow = p.workflow AND r.version = p.version
+          AND r.ready_at <= statement_timestamp()
+          AND (r.hinted_at IS NULL
+               OR r.hinted_at < statement_timestamp() - %(again)s * interval '1 second')
+          AND NOT EXISTS (
+              SELECT FROM workflows_pause s
+              WHERE (s.workflow = '' OR s.workflow = r.workflow)
+                AND (s.tenant_id IS NULL OR s.tenant_id = r.tenant_id)
+          )
+        ORDER BY r.ready_at
+        LIMIT %(batch)s
+    ) d
+    ORDER BY d.ready_at
+    LIMIT %(batch)s
 ),
 expired AS (
-    SELECT id FROM workflows_run
-    WHERE state = 'running' AND lease_expires_at < statement_timestamp()
-      AND (workflow, version) IN (SELECT * FROM unnest(%(names)s::text[], %(versions)s::int[]))
-      AND (hinted_at IS NULL
-           OR hinted_at < statement_timestamp() - %(again)s * interval '1 second')
-    ORDER BY lease_expires_at LIMIT %(batch)s
-    FOR UPDATE SKIP LOCKED
+    SELECT r.id
+    FROM workflows_run r JOIN pairs p USING (workflow, version)
+    WHERE r.state = 'running' AND r.lease_expires_at < statement_timestamp()
+      AND (r.hinted_at IS NULL
+           OR r.hinted_at < statement_timestamp() - %(again)s * interval '1 second')
+      AND (
+          r.cancel_asked_at IS NOT NULL
+          OR (
+              r.paused_at IS NULL
+              AND NOT EXISTS (
+                  SELECT FROM workflows_pause s
+                  WHERE (s.workflow = '' OR s.workflow = r.workflow)
+                    AND (s.tenant_id IS NULL OR s.tenant_id = r.tenant_id)
+              )
+          )
+      )
+    ORDER BY r.lease_expires_at
+    LIMIT %(batch)s
 ),
-due AS (SELECT id FROM waiting UNION ALL SELECT id FROM expired)
+due AS (
+    SELECT r.id
+    FROM workflows_run r
+    WHERE r.id IN (SELECT id FROM waiting UNION ALL SELECT id FROM expired)
+      AND r.state IN ('ready', 'running')
+      -- Again, of the row as it is once it is locked: another sweep may just have told of it.
+      AND (r.hinted_at IS NULL
+           OR r.hinted_at < statement_timestamp() - %(again)s * interval '1 second')
+    FOR UPDATE OF r SKIP LOCKED
+)
 UPDATE workflows_run r SET hinted_at = statement_timestamp()
 FROM due WHERE r.id = due.id
 RETURNING r.id
 
+-- wake_due --
+-- Waiting runs whose time has come. `wake_at` stays: it tells the step what it has waited for.
+WITH due AS (
+    SELECT id FROM workflows_run
+    WHERE state = 'waiting' AND wake_at <= statement_timestamp()
+    ORDER BY wake_at
+    LIMIT %(batch)s
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE workflows_run r SET state = 'ready', ready_at = statement_timestamp(), hinted_at = NULL
+FROM due WHERE r.id = due.id
+RETURNING r.id
+
+-- unseen_ends --
+-- Parents that wait for children of whom one has ended and was not seen yet. Only whoever has
+-- their code can look.
+SELECT DISTINCT p.id
+FROM workflows_run c
+JOIN workflows_run p ON p.id = c.parent_id
+JOIN unnest(%(names)s, %(versions)s) AS k (workflow, version)
+    ON k.workflow = p.workflow AND k.version = p.version
+WHERE c.parent_id IS NOT NULL AND c.finished_at IS NOT NULL AND c.end_seen_at IS NULL
+  AND p.state = 'waiting' AND p.step = c.parent_step AND p.visit = c.parent_visit
+LIMIT %(batch)s
+
+-- see_late_ends --
+-- Ends that no parent waits for any more, so that they are not looked at for ever.
+WITH late AS (
+    SELECT c.id
+    FROM workflows_run c JOIN workflows_run p ON p.id = c.parent_id
+    WHERE c.parent_id IS NOT NULL AND c.finished_at IS NOT NULL AND c.end_seen_at IS NULL
+      AND (p.finished_at IS NOT NULL OR p.step <> c.parent_step OR p.visit <> c.parent_visit)
+    LIMIT %(batch)s
+    FOR UPDATE OF c SKIP LOCKED
+)
+UPDATE workflows_run r SET end_seen_at = statement_timestamp()
+FROM late WHERE r.id = late.id
+RETURNING r.id
+
 -- seen --
-UPDATE workflows_worker SET seen_at = statement_timestamp() WHERE id = %(worker)s RETURNING id
+-- A worker process is alive; for how many seconds its messages have not reached the broker, and
+-- how many seconds ago it swept last (NULL: they do, and never).
+UPDATE workflows_worker
+SET seen_at = statement_timestamp(),
+    broker_away_since = statement_timestamp() - %(broker_away)s * interval '1 second',
+    swept_at = coalesce(statement_timestamp() - %(swept)s * interval '1 second', swept_at)
+WHERE id = %(worker)s
+RETURNING id

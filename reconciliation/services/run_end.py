@@ -1,0 +1,59 @@
+"""What of a run must be settled before it may be cancelled or move to a later version, and what is
+closed when it is, or does."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
+
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from reconciliation.core.states import SETTLED, HoldState, OperationState
+from reconciliation.models import Hold, Operation
+from reconciliation.services.audit import add_entry
+from reconciliation.services.holds import ensure_moved
+from workflows.core.standing import KnownOperation
+
+
+class OpenParts:
+    """The operations and holds of a run, for `workflows.services.settling`."""
+
+    def unsettled(self, runs: Collection[UUID]) -> dict[UUID, str]:
+        """Name the first write of each of `runs` that may have had an effect and is not settled."""
+        sent = Operation.objects.filter(run__in=runs).exclude(
+            state__in=[*SETTLED, OperationState.INTENDED]
+        )
+        return dict(sent.order_by("-pk").values_list("run_id", "summary"))
+
+    def close(self, run: UUID, by: str) -> None:
+        """Give up what was only meant, and close the holds: the run ends in this transaction."""
+        for operation in Operation.objects.filter(run=run, state=OperationState.INTENDED):
+            ensure_moved(Operation.objects.move(operation, OperationState.ABANDONED, due_at=None))
+            subject = f"operation:{operation.pk}"
+            add_entry("system", "abandoned: its run was cancelled", subject, {"by": by})
+        close_open_holds(run, by, "the run was cancelled")
+
+    def operations(self, runs: Collection[UUID]) -> dict[UUID, list[KnownOperation]]:
+        """The writes of `runs` that are not settled, and those of where each run stands."""
+        here = Q(step=F("run__step"), visit=F("run__visit"))
+        rows = Operation.objects.filter(~Q(state__in=SETTLED) | here, run__in=runs).order_by("pk")
+        found: dict[UUID, list[KnownOperation]] = {}
+        for row in rows.only("run_id", "step", "visit", "summary", "state"):
+            settled = OperationState(row.state).is_settled
+            known = KnownOperation(row.step, row.visit, row.summary, settled)
+            found.setdefault(row.run_id, []).append(known)
+        return found
+
+    def close_holds(self, run: UUID, by: str, why: str) -> None:
+        """Close the holds of the run itself; what is held of an operation stays with it."""
+        close_open_holds(run, by, why, Q(operation=None))
+
+
+def close_open_holds(run: UUID, by: str, why: str, which: Q | None = None) -> None:
+    holds = Hold.objects.filter(which or Q(), run=run, state=HoldState.OPEN)
+    closed = list(holds.values_list("pk", flat=True))
+    if closed:
+        holds.update(state=HoldState.CLOSED, closed_at=Now())
+        detail = {"by": by, "holds": [str(hold) for hold in closed]}
+        add_entry("system", f"hold closed: {why}", f"run:{run}", detail)

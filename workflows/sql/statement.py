@@ -1,0 +1,157 @@
+"""A hot statement's way to the server: prepared once per connection, one call into libpq.
+
+psycopg's cursor takes some forty Python calls and gives up the interpreter's lock at each of its
+waits, which costs more than the statement itself when many threads do it. This is the same
+connection, its transactions and its errors; only scalars and lists of them go in and come out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+from weakref import WeakSet
+
+import psycopg
+from django.conf import settings
+from psycopg.errors import InvalidSqlStatementName, error_from_result
+from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
+
+Row = dict[str, Any]
+Columns = list[tuple[str, Callable[[str], Any]]]
+
+PARAMETER = re.compile(r"%\((\w+)\)s")
+# A parameter's name says its type, in every statement.
+TYPES = {
+    name: kind
+    for kind, names in {
+        "uuid": "run worker attempt next_attempt tenant parent",
+        "uuid[]": "runs attempts",
+        "text": "state step next_step attempt_state form error parent_step",
+        "text[]": "names steps inputs labels start_keys states failures",
+        "int": "batch visit next_visit number tries parent_visit",
+        "int[]": "versions places",
+        "bigint": "fence",
+        # seconds
+        "float8": "lease missing next_timeout again delay purge_after broker_away swept",
+        "float8[]": "timeouts",
+        "jsonb": "output failure",
+        "timestamptz": "claimed_at wake_at",
+    }.items()
+    for name in names.split()
+}
+# How the server's text of a type is read, by the type's number (pg_type.oid); else it stays text.
+READERS: dict[int, Callable[[str], Any]] = {
+    16: lambda text: text == "t",
+    20: int,
+    23: int,
+    1184: datetime.fromisoformat,
+    2950: UUID,
+}
+
+
+def quoted(text: str) -> bytes:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'.encode()
+
+
+# How a parameter is written for the server, which knows its type from the statement.
+WRITERS: dict[type, Callable[[Any], bytes]] = {
+    str: str.encode,
+    int: lambda number: b"%d" % number,
+    float: lambda number: repr(number).encode(),
+    UUID: lambda value: value.hex.encode(),
+    datetime: lambda value: value.isoformat().encode(),
+    list: lambda items: b"{" + b",".join(item_as_text(item) for item in items) + b"}",
+}
+
+
+def as_text(value: Any) -> bytes | None:
+    if value is None:
+        return None
+    write = WRITERS.get(type(value))
+    if write is not None:
+        return write(value)
+    if isinstance(value, str):  # a state
+        return str.encode(value)
+    raise TypeError(f"{type(value).__name__} is no parameter of a hot statement")
+
+
+def item_as_text(item: Any) -> bytes:
+    if isinstance(item, str):
+        return quoted(item)
+    return as_text(item) or b"NULL"
+
+
+class Statement:
+    """One statement, whose parameters are written `%(name)s`."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name.encode()
+        self.parameters = tuple(dict.fromkeys(PARAMETER.findall(text)))
+        places = {
+            name: f"${place}::{TYPES[name]}" for place, name in enumerate(self.parameters, start=1)
+        }
+        self.text = PARAMETER.sub(lambda found: places[found[1]], text).encode()
+        self._columns: Columns | None = None
+        self._prepared_on: WeakSet[psycopg.Connection[Any]] = WeakSet()
+
+    def fetch(self, raw: psycopg.Connection[Any], parameters: dict[str, Any]) -> list[Row]:
+        """Run it on an open connection and return its rows.
+
+        Raises:
+            psycopg.Error: as a cursor would.
+        """
+        given: list[Any] = [as_text(parameters[name]) for name in self.parameters]
+        result = self._run(raw, given)
+        if self._columns is None:
+            self._columns = columns_of(result)
+        return [row_of(result, row, self._columns) for row in range(result.ntuples)]
+
+    def _run(self, raw: psycopg.Connection[Any], given: list[Any]) -> PGresult:
+        server = raw.pgconn
+        if not raw.autocommit and server.transaction_status == TransactionStatus.IDLE:
+            # Django has opened a transaction; psycopg begins it with the first statement of a
+            # cursor, and without one this statement would commit by itself.
+            raw.execute("")
+        if not settings.ROMULUS_PREPARE:
+            return checked(server.exec_params(self.text, given), ExecStatus.TUPLES_OK)
+        if raw not in self._prepared_on:
+            checked(server.prepare(self.name, self.text), ExecStatus.COMMAND_OK)
+            self._prepared_on.add(raw)
+        try:
+            return checked(server.exec_prepared(self.name, given), ExecStatus.TUPLES_OK)
+        except InvalidSqlStatementName:
+            # Somebody's DISCARD or DEALLOCATE on this connection, or a pooler in between.
+            self._prepared_on.discard(raw)
+            if server.transaction_status != TransactionStatus.IDLE:
+                raise
+            return self._run(raw, given)
+
+
+def checked(result: PGresult, expected: ExecStatus) -> PGresult:
+    if result.status == expected:
+        return result
+    if not result.error_field(DiagnosticField.SQLSTATE):
+        # Not the server's word but the client library's: the connection is gone, whatever its
+        # status says so far (after a failed write it says that all is well).
+        raise psycopg.OperationalError(result.get_error_message().strip())
+    raise error_from_result(result)
+
+
+def columns_of(result: PGresult) -> Columns:
+    return [
+        ((result.fname(place) or b"").decode(), READERS.get(result.ftype(place), str))
+        for place in range(result.nfields)
+    ]
+
+
+def row_of(result: PGresult, row: int, columns: Columns) -> Row:
+    values: Row = {}
+    for place, (name, read) in enumerate(columns):
+        value = result.get_value(row, place)
+        values[name] = None if value is None else read(value.decode())
+    return values
