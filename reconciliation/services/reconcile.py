@@ -117,7 +117,12 @@ def can_be_asked(operation: Operation) -> bool:
 
 
 def follow(operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
-    """Write what follows from a move that asks nothing: one transaction, run before operation."""
+    """Write what follows from a move that asks nothing: one transaction, run before operation.
+
+    An operation that was brought forward since it was loaded stays due: the move was decided from
+    facts that have changed, such as a switch that was thrown meanwhile.
+    """
+    due_at = operation.due_at
     failpoint("before_follow", operation.step)
     with transaction.atomic():
         run = run_of(operation)
@@ -126,9 +131,10 @@ def follow(operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
             .select_related(*WITH_PROVIDER)
             .get(pk=operation.pk)
         )
-        if run.state == RunState.HELD:
+        still = operation.due_at in (None, due_at)
+        if still and run.state == RunState.HELD:
             follow_held(run, operation, move)
-        elif run.state == RunState.WAITING:
+        elif still and run.state == RunState.WAITING:
             follow_parked(run, operation, move, missing)
         # Else a worker has the run and looks for itself, or the run is over.
     failpoint("after_follow", operation.step)
