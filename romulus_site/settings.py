@@ -153,6 +153,7 @@ if CELERY_BROKER_URL == "pgmq://":
     # each connection: after an outage everybody would wait for the locks of everybody, for seconds,
     # and for as long as it takes those of a frozen process.
     CELERY_TASK_QUEUES = [Queue(name, routing_key=name, no_declare=True) for name in QUEUES]
+CELERY_WORKER_CONSUMER = "romulus_site.consumer:Consumer"
 CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # After an outage a worker would take fewer messages until the steps that it works on have ended.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -19,6 +19,9 @@ from reconciliation.models import Hold, Operation
 from romulus_site.torture.clerk import Clerk
 from romulus_site.torture.plan import Errand, PlannedErrand, PlannedRun
 from romulus_site.torture.scene import PERSONALITIES, Scene
+
+# What the comparison of two clocks may be wrong by.
+GRAIN = timedelta(milliseconds=50)
 
 Later = Callable[[float, Callable[[], None]], None]
 """Do something after so many seconds."""
@@ -116,14 +119,15 @@ class Errands:
         errand: PlannedErrand,
         what: str,
         since: str,
-        go_on: Callable[[], dict[str, str]],
+        go_on: Callable[[], object],
     ) -> None:
         pause = Pause(errand.kind, what, datetime.fromisoformat(since))
         self.pauses.append(pause)
 
         def over() -> None:
-            # Not before: the clerk's answer holds the time from before it let things go on.
-            pause.until = datetime.fromisoformat(go_on()["at"])
+            # From before it was asked for at all: a clerk that dies over it has done it already.
+            pause.until = self._scene.clock.now() - GRAIN
+            go_on()
 
         self._later(errand.seconds, over)
 

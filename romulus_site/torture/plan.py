@@ -17,6 +17,8 @@ from romulus_site.torture.faults import COMPLETED, FAILED, NO_FAULT, OF_PERSONAL
 
 Item = TypeVar("Item")
 
+# How the start keys of runs begin that each worker takes at the end.
+ROLL_CALL = "roll call of "
 # Runs are started in this part of the time, so that the last ones are struck as well.
 STARTING = 0.85
 # Blows begin when the first runs are at work.

@@ -23,17 +23,20 @@ from romulus_site.torture.blows import Blows
 from romulus_site.torture.clerk import Clerk
 from romulus_site.torture.errands import Cancellation, Errands, Pause, open_holds
 from romulus_site.torture.faults import NO_FAULT
-from romulus_site.torture.plan import Blow, Plan, PlannedErrand, PlannedRun
+from romulus_site.torture.plan import ROLL_CALL, Blow, Plan, PlannedErrand, PlannedRun
 from romulus_site.torture.pulse import Pulse, unplanned
 from romulus_site.torture.scene import NotSetUp, Scene
 from romulus_site.torture.strikes import Strikes, strikes_of
-from romulus_site.torture.workers import Staff
+from romulus_site.torture.workers import Staff, WorkerProcess
+from workflows.models import Run
 
 TICK_SECONDS = 0.02
 # After the blows: a reconciliation whose process died is taken up again after a minute.
 PEACE_SECONDS = 240.0
 LOOK_SECONDS = 0.5
 READY_SECONDS = 60.0
+# A worker looks for messages each second; its consumer may be at its way back to the broker.
+ROLL_SECONDS = 45.0
 PROGRESS_SECONDS = 10.0
 # The member of a request's body by which the faults of a write are armed.
 ARMED_BY = {
@@ -61,6 +64,7 @@ class Performance:
     clerk_deaths: list[str] = field(default_factory=list)
     slowest: tuple[str, float] = ("", 0.0)
     stalls: list[float] = field(default_factory=list)
+    deaf: list[str] = field(default_factory=list)
     peace_seconds: float = 0.0
 
 
@@ -94,6 +98,8 @@ class Player:
             self._work_off(self._plan.seconds)
             self._make_peace()
             self._wait_for_rest()
+            if not self.performance.stuck:
+                self._call_roll()
             self._staff.end()
         finally:
             self._clerk.stop()
@@ -208,6 +214,27 @@ class Player:
             time.sleep(LOOK_SECONDS)
         self.performance.peace_seconds = self._elapsed() - began
         self.performance.stuck = rest.restless()
+
+    def _call_roll(self) -> None:
+        """Let each worker that has lived through it all take a run, while the others are frozen:
+        one that hears no message any more would not be missed before the last one is."""
+        for worker in self._staff.healthy():
+            others = [each for each in self._staff.healthy() if each is not worker]
+            for other in others:
+                self._staff.freeze(other)
+            if not self._takes_a_run(worker):
+                self.performance.deaf.append(
+                    f"{worker.name} took no run any more; see {worker.log}"
+                )
+            for other in others:
+                self._staff.thaw(other)
+
+    def _takes_a_run(self, worker: WorkerProcess) -> bool:
+        leaf = {"n": 0, "seconds": 0.0, "nap": 0.0}
+        key = f"{ROLL_CALL}{worker.name}"
+        run = self._clerk.ask("start", workflow="torture.leaf", input=leaf, key=key)["run"]
+        over = Run.objects.filter(pk=run, finished_at__isnull=False)
+        return wait_until(lambda: over.exists() or not worker.is_alive, ROLL_SECONDS)
 
     def _let_go_on(self) -> None:
         """Runs that are held because their workers died may be tried again now."""

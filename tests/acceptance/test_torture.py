@@ -8,7 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,31 +99,38 @@ def test_every_promise_is_kept_on_servers(tmp_path: Path, broker: str) -> None:
     assert databases() == before  # its own is gone
 
 
-def test_a_torture_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
-    folders = set(Path(os.environ.get("TMPDIR", "/tmp")).glob("romulus-torture-*"))  # noqa: S108
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """For temporary files; a socket's path has to be short."""
+    with tempfile.TemporaryDirectory(prefix="rt-") as folder:
+        yield Path(folder)
+
+
+def test_a_torture_that_is_interrupted_leaves_nothing(short_folder: Path) -> None:
+    data = short_folder / "data"
     process = subprocess.Popen(
         [sys.executable, "manage.py", "torture", "--runs=20", "--seconds=60", "--seed=6"],
         cwd=ROOT,
-        env=environment(tmp_path / "data"),
+        env=environment(data, TMPDIR=str(short_folder)),
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
     assert process.stderr is not None
     # The first blow has fallen: workers, destination and server run.
-    line = next(line for line in process.stderr if " s  " in line)
-    assert line
+    assert next(line for line in process.stderr if " s  " in line)
+    assert processes_of(short_folder)
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(timeout=60) == 130, process.stderr.read()
     process.stderr.close()
-    time.sleep(0.1)
-    left = set(Path(os.environ.get("TMPDIR", "/tmp")).glob("romulus-torture-*"))  # noqa: S108
-    assert left <= folders
-    assert not [
-        entry
-        for entry in Path("/proc").glob("[1-9]*/cmdline")
-        if "romulus-torture-" in text_of(entry) and not any(str(f) in text_of(entry) for f in left)
-    ]
+    assert [path for path in short_folder.iterdir() if path != data] == []
+    assert processes_of(short_folder) == []
+
+
+def processes_of(folder: Path) -> list[str]:
+    """The command lines that name the folder, and the environments that do."""
+    files = [*Path("/proc").glob("[1-9]*/cmdline"), *Path("/proc").glob("[1-9]*/environ")]
+    return [str(file) for file in files if str(folder) in text_of(file)]
 
 
 def text_of(path: Path) -> str:

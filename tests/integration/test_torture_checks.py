@@ -637,6 +637,11 @@ def the_audit_record_was_changed(record: Record) -> None:
     record.broken_entry = 3
 
 
+@finds("hearing", "took no run any more")
+def a_worker_is_deaf(record: Record) -> None:
+    record.performance.deaf = ["worker-1 took no run any more; see worker-1.log"]
+
+
 @finds("processes", "step.crashed: KeyError")
 def an_error_was_logged(record: Record) -> None:
     record.troubles = [Trouble("worker-1.log", "step.crashed", "KeyError: 1")]

@@ -79,7 +79,8 @@ def played(made: Stage, arguments: Sequence[str]) -> int:
     )
     # A closed terminal and SIGTERM end it as a Ctrl-C does, which the player gets by itself.
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: player.terminate())
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, lambda *_: player.terminate())
     try:
         return player.wait()
     except KeyboardInterrupt:

@@ -76,6 +76,7 @@ CHECKS = (
     Check("atomic rows", "atomic rows are those of committed attempts", traces.marks),
     Check("side journal", "what committed was done; what was not counts nowhere", traces.lines),
     Check("audit", "the audit record is one whole chain", traces.audit),
+    Check("hearing", "every worker that has lived through it takes runs", traces.hearing),
     Check("processes", "no process ended, and no error was logged, without a blow", traces.logs),
 )
 

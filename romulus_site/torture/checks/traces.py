@@ -59,6 +59,10 @@ def audit(record: Record) -> Iterator[str]:
         yield f"entry {record.broken_entry} of the audit record does not fit the one before it"
 
 
+def hearing(record: Record) -> Iterator[str]:
+    yield from record.performance.deaf
+
+
 def logs(record: Record) -> Iterator[str]:
     yield from record.performance.mishaps
     for trouble in record.troubles:
