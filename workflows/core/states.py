@@ -1,4 +1,4 @@
-"""The states of runs and attempts, and which may follow which.
+"""The states of runs, attempts, waits and events, and which may follow which.
 
 The core says whether an edge exists; the conditional update says whether it is still true.
 """
@@ -44,6 +44,20 @@ class AttemptState(StrEnum):
     SUPERSEDED = "superseded"  # it came back too late and was refused
 
 
+class WaitState(StrEnum):
+    WAITING = "waiting"
+    RESOLVED = "resolved"  # by its events
+    EXPIRED = "expired"  # its deadline came first
+    CANCELLED = "cancelled"  # its run ended, or went on by a person's wish
+
+
+class EventState(StrEnum):
+    STORED = "stored"  # no wait has taken it
+    MATCHED = "matched"
+    LATE = "late"  # the wait that it would have fitted is over
+    REJECTED = "rejected"  # authentic, but not of the shape that its source declares
+
+
 RUN_TRANSITIONS: dict[RunState, frozenset[RunState]] = {
     RunState.READY: frozenset({RunState.RUNNING, RunState.HELD, RunState.CANCELLED}),
     RunState.RUNNING: frozenset(
@@ -74,7 +88,22 @@ ATTEMPT_TRANSITIONS: dict[AttemptState, frozenset[AttemptState]] = {
     AttemptState.SUPERSEDED: frozenset(),
 }
 
-State = TypeVar("State", RunState, AttemptState)
+WAIT_TRANSITIONS: dict[WaitState, frozenset[WaitState]] = {
+    WaitState.WAITING: frozenset({WaitState.RESOLVED, WaitState.EXPIRED, WaitState.CANCELLED}),
+    WaitState.RESOLVED: frozenset(),
+    WaitState.EXPIRED: frozenset(),
+    WaitState.CANCELLED: frozenset(),
+}
+
+EVENT_TRANSITIONS: dict[EventState, frozenset[EventState]] = {
+    EventState.STORED: frozenset({EventState.MATCHED}),
+    EventState.MATCHED: frozenset(),
+    EventState.LATE: frozenset({EventState.MATCHED}),
+    # A replay after its source's paths were mended.
+    EventState.REJECTED: frozenset({EventState.STORED, EventState.MATCHED, EventState.LATE}),
+}
+
+State = TypeVar("State", RunState, AttemptState, WaitState, EventState)
 
 
 def ensure_legal(transitions: dict[State, frozenset[State]], current: State, target: State) -> None:
