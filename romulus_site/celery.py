@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_init
+from celery.signals import setup_logging, worker_init
 
 from romulus_site import transports
 
@@ -16,6 +17,13 @@ transports.register()
 app = Celery("romulus")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@setup_logging.connect(weak=False)
+def keep_logging(loglevel: int, **_: Any) -> None:
+    """Celery sets up no logging where somebody listens: the settings have done it. How much is
+    told of Celery itself, which could tell of every message, is its option `--loglevel`."""
+    logging.getLogger("celery").setLevel(loglevel)
 
 
 @worker_init.connect(weak=False)

@@ -131,8 +131,9 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "blocked": Word("Waits", "quiet", "blocked", "needs another step first"),
         "skipped": Word("Skipped", "quiet", "cancelled", "the run went on without it"),
     },
-    # What people wish for a run, beside the state that it is in.
+    # What counts beside the state that a run is in.
     "stop": {
+        "quiet": Word("Lease ran out", "hold", "warn", "its worker went quiet; another takes over"),
         "paused": Word("Paused", "hold", "pause", "goes on when somebody resumes it"),
         "resumed": Word("Resumed", "quiet", "play", "goes on"),
         "migrated": Word("Moved", "quiet", "arrow", "goes on under a later version"),

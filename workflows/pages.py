@@ -66,9 +66,9 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What somebody wished for a run, beside its state: `paused` or `cancelling`."""
+    """What counts beside the state of a run: somebody's wish, or a worker that went quiet."""
 
-    state: Literal["paused", "cancelling"]
+    state: Literal["paused", "cancelling", "quiet"]
     text: str  # "Paused by ada"
 
 

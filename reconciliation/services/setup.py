@@ -22,7 +22,7 @@ from reconciliation.services.audit import actor_of, add_entry
 log = structlog.get_logger(__name__)
 
 OF_A_QUEUE = ("view_reviewqueue", "decide", "assign")
-OF_ITS_TENANT = ("view_tenant", "view_payloads")
+OF_ITS_TENANT = ("view_tenant", "view_payloads", "control_runs")
 
 
 # --- owners -----------------------------------------------------------------------------------
@@ -32,7 +32,8 @@ OF_ITS_TENANT = ("view_tenant", "view_payloads")
 def make_owner(user: User, queue: ReviewQueue) -> None:
     """Let `user` answer for `queue`, with the rights that this takes; again changes nothing.
 
-    Rights on the queue itself, and to see its tenant with what was sent, where it has one.
+    Rights on the queue itself; and where it has a tenant, to see that with what was sent, and to
+    stop its runs.
     """
     queue.owners.add(user)
     for right in OF_A_QUEUE:

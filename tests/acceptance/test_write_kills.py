@@ -5,6 +5,9 @@ Each test compares three records: the run, the ledger, and what the destination 
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from reconciliation.models import Operation
@@ -31,6 +34,13 @@ def sends(destination: RunningDestination, operation: Operation) -> int:
     return sum(entry.method == "POST" for entry in journal)
 
 
+def assert_told(log: Path, event: str, **named: str) -> None:
+    """A worker tells what it does: one event a line, with the IDs of what it is about."""
+    lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+    (told,) = [line for line in lines if line["event"] == event]
+    assert {name: told[name] for name in named} == named
+
+
 def test_killed_after_apply_and_before_record_there_is_one_effect(
     workers: Crew, destination: RunningDestination
 ) -> None:
@@ -40,6 +50,7 @@ def test_killed_after_apply_and_before_record_there_is_one_effect(
     doomed.wait_until_dead()
     operation = Operation.objects.get(run=run)
     assert (operation.state, len(effects(destination, operation))) == ("sending", 1)
+    assert_told(doomed.log, "operation.opened", run=str(run.pk), operation=str(operation.pk))
 
     workers.start()
     assert ended(run).state == "completed"

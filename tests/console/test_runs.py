@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -16,6 +17,8 @@ from guardian.shortcuts import assign_perm
 from tests.console.posting import fragment
 from tests.factories import many_runs, person, stranger, tenant
 from workflows.models import Run, Tenant, Worker
+from workflows.models.ids import new_id
+from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +48,16 @@ def test_the_newest_run_comes_first_with_where_it_is_and_why(viewer: Client) -> 
     assert held.sentence == f"It is held at step 2 of 3, create_refund. {failure['message']}"
     assert (held.label, completed.label) == ("ORD-7001", "")
     assert completed.sentence == "Every step is committed."
+
+
+def test_a_run_whose_worker_went_quiet_says_so_beside_its_state(viewer: Client) -> None:
+    long_ago = database_now() - timedelta(minutes=1)
+    many_runs(1, "running", lease_owner=new_id(), lease_expires_at=long_ago)
+    (row,) = page_at(viewer).rows
+    assert [mark.text for mark in row.marks] == ["Lease ran out"]
+    Run.objects.update(lease_expires_at=database_now() + timedelta(minutes=1))
+    (row,) = page_at(viewer).rows
+    assert row.marks == ()
 
 
 def test_a_queued_run_tells_how_many_are_ahead_of_it(viewer: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Case, Count, IntegerField, Q, Value, When
@@ -30,8 +31,8 @@ RANKS = {
 }
 
 
-def children_of(run: Run, after: str = "") -> Children | None:
-    """A page of the runs that `run` started; None when it started none. Two queries.
+def children_of(run: Run, now: datetime, after: str = "") -> Children | None:
+    """A page of the runs that `run` started, at `now`; None when it started none. Two queries.
 
     Args:
         after: the page after a row, as `next_url` names it; what names none is the first page.
@@ -45,7 +46,7 @@ def children_of(run: Run, after: str = "") -> Children | None:
     rows = rows[:CHILDREN_SHOWN]
     last = f"{RANKS[RunState(rows[-1].state)]}.{rows[-1].pk}" if more else ""
     return Children(
-        rows=tuple(row_of(run, child) for child in rows),
+        rows=tuple(row_of(run, child, now) for child in rows),
         total=sum(counts.values()),
         counts=tuple(
             Fact(state.value, f"{counts[state]:,}") for state in RunState if counts.get(state)
@@ -78,7 +79,7 @@ def page_of(run: Run, after: str) -> list[Run]:
     return list(ranked.order_by("rank", "pk")[: CHILDREN_SHOWN + 1])
 
 
-def row_of(run: Run, child: Run) -> ChildRow:
+def row_of(run: Run, child: Run, now: datetime) -> ChildRow:
     return ChildRow(
         url=reverse("run", args=[child.pk]),
         id=child.pk,
@@ -89,7 +90,7 @@ def row_of(run: Run, child: Run) -> ChildRow:
         message=(child.failure or {}).get("message", ""),
         started_at=child.created_at,
         ended_at=child.finished_at,
-        marks=marks_of(child),
+        marks=marks_of(child, now),
     )
 
 
@@ -121,11 +122,13 @@ def parents_of(runs: Sequence[Run]) -> dict[UUID, Run]:
     return Run.objects.defer("input").in_bulk(wanted) if wanted else {}
 
 
-def marks_of(run: Run) -> tuple[Mark, ...]:
-    """What somebody wished for a run that is not over."""
+def marks_of(run: Run, now: datetime) -> tuple[Mark, ...]:
+    """What counts at `now` beside the state of a run that is not over."""
     if run.finished_at is not None:
         return ()
     marks: list[Mark] = []
+    if run.lease_expires_at is not None and run.lease_expires_at <= now:
+        marks.append(Mark("quiet", "Lease ran out"))
     if run.cancel_asked_at is not None:
         marks.append(Mark("cancelling", f"Cancel asked by {who(run.cancel_asked_by)}"))
     if run.paused_at is not None:

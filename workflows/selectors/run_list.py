@@ -103,7 +103,7 @@ def row_of(run: Run, facts: RunFacts, parents: Mapping[UUID, Run], now: datetime
         sentence=explain(facts, now).sentence,
         started_at=run.created_at,
         ended_at=run.finished_at,
-        marks=marks_of(run),
+        marks=marks_of(run, now),
         parent_url=reverse("run", args=[parent.pk]) if parent else "",
         parent=place_in_parent(run, parent) if parent else "",
     )
