@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from reconciliation.views import held_runs, operations, review
+from reconciliation.views import audit, held_runs, operations, review
 
 urlpatterns: list[URLPattern] = [
     path("review/", review.review, name="review"),
+    path("audit/", audit.audit, name="audit"),
     # /runs/<id>/hold/
     path("runs/<uuid:run>/hold/", held_runs.held_run, name="held_run"),
     path("runs/<uuid:run>/hold/decide/", held_runs.held_run_decide, name="held_run_decide"),

@@ -39,6 +39,8 @@ class Shell:
         items = [
             NavItem("Review queue", reverse("review"), "queue", "q", here == "review", counts=True),
             NavItem("Runs", reverse("runs"), "runs", "r", here == "runs"),
+            NavItem("Workers", reverse("workers"), "worker", "w", here == "workers", minor=True),
+            NavItem("Audit record", reverse("audit"), "audit", "l", here == "audit", minor=True),
         ]
         if self._request.user.is_staff:
             items.append(NavItem("Admin", reverse("admin:index"), "shield", "a", False, minor=True))
@@ -51,6 +53,8 @@ class Shell:
         name = (match.url_name if match else "") or ""
         if name.startswith(("review", "operation")):
             return "review"
+        if name in ("workers", "audit"):
+            return name
         return "runs" if name.startswith(("run", "version")) else ""
 
     @cached_property

@@ -141,6 +141,12 @@ VOCABULARY: dict[str, dict[str, Word]] = {
             "Cancel asked", "hold", "cancelled", "ends when what is open is settled"
         ),
     },
+    "worker": {
+        "alive": Word("Alive", "good", "running", "takes work"),
+        "quiet": Word("Quiet", "quiet", "lost", "was not seen for longer than a lease"),
+        "no_broker": Word("No broker", "hold", "unavailable", "its messages reach nobody"),
+        "no_sweep": Word("Sweeps no more", "hold", "warn", "does not look for due work"),
+    },
     # What would become of a run under the latest version of its workflow.
     "version": {
         "moves": Word("Would move", "move", "arrow", "goes on under the latest version"),

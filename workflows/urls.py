@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from workflows.views import controls, runs, versions
+from workflows.views import controls, runs, versions, workers
 
 urlpatterns: list[URLPattern] = [
     path("runs/", runs.runs, name="runs"),
@@ -14,4 +14,5 @@ urlpatterns: list[URLPattern] = [
     path("runs/<uuid:run>/pause/", controls.run_pause, name="run_pause"),
     path("runs/<uuid:run>/resume/", controls.run_resume, name="run_resume"),
     path("versions/", versions.versions, name="versions"),
+    path("workers/", workers.workers, name="workers"),
 ]
