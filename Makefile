@@ -5,7 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # uv looks for no other Python and trusts the certificates that the system trusts.
-UV := UV_PYTHON_DOWNLOADS=never UV_SYSTEM_CERTS=1 $(BIN)/uv pip install --quiet --python $(BIN)/python
+# Compiled once: each process that starts would else compile a thousand modules for itself.
+UV := UV_PYTHON_DOWNLOADS=never UV_SYSTEM_CERTS=1 $(BIN)/uv pip install --quiet --compile-bytecode \
+    --python $(BIN)/python
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # $(call install,FILE): by uv (seconds), or by pip (minutes) where uv does not run.
 install = $(UV) --require-hashes -r $(1) || $(PIP) --require-hashes -r $(1)
@@ -27,8 +30,10 @@ setup: $(RUNTIME) $(EMBEDDED)  ## Make .venv and install what Romulus needs (the
 up: setup  ## Run everything on this machine; options: make up ARGS="--port 8010 --no-demo"
 	@exec $(BIN)/python manage.py up $(ARGS)
 
+# All of them are shared by several processes (tests/conftest.py). A part of them runs in one, where
+# a debugger works.
 test: setup $(DEVELOPMENT)  ## Run the tests; a part of them: make test ARGS="tests/unit -x"
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest $(or $(ARGS),--numprocesses=auto --dist=loadgroup)
 
 check: setup $(DEVELOPMENT)  ## Check format, lint, types, layers, templates, migrations, pins
 	$(BIN)/ruff format --check .

@@ -7,6 +7,7 @@ ledger's tables refuse to be emptied.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,13 +23,35 @@ from django.test.utils import setup_databases, teardown_databases
 from romulus_site.embedded import EmbeddedPostgres
 from tests.databases import cloned, template
 from tests.destination import RunningDestination, running_destination
-from workflows.services import pauses
+from workflows.services import known_sources, pauses
+
+# Most tests wait more than they compute. Each process has a server of its own, so not too many.
+PROCESSES_PER_CORE, MOST_PROCESSES = 2, 8
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    return min(PROCESSES_PER_CORE * (os.cpu_count() or 1), MOST_PROCESSES)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """One browser at a time: each is a handful of processes."""
+    if item.get_closest_marker("browser"):
+        item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where several processes share the tests, the long ones come first: none is last, alone."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.get_closest_marker("processes") is None)
 
 
 @pytest.fixture(autouse=True)
 def forgotten_pauses() -> None:
-    """What an earlier test has paused is not remembered."""
+    """What an earlier test has paused, and its sources, are not remembered."""
     pauses.forget()
+    known_sources.forget()
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +67,10 @@ def database_server() -> Iterator[EmbeddedPostgres | None]:
 
 @pytest.fixture(scope="session")
 def django_db_setup(
-    database_server: None, django_test_environment: None, django_db_blocker: Any
+    database_server: None,
+    django_test_environment: None,
+    django_db_modify_db_settings: None,
+    django_db_blocker: Any,
 ) -> Iterator[None]:
     """Make the migrated test database, also when only tests that clone it are run."""
     kept = ExitStack()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+import signal
 import ssl
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from typing import Any, TypeVar
 import httpx
 
 from reconciliation.rehearsal.client import Destination
+from romulus_site import leash
+from tests.waiting import LIMIT_SECONDS
 
 REFUNDS, CREDITS = "/keyed/v1/refunds", "/keyed/v1/credits"
 MACHINES = "/lookup/v1/machines"
@@ -23,8 +26,8 @@ COMMENTS = "/blind/v1/tickets/17/comments"
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "reconciliation.rehearsal.destination"]
 # Generous: on a loaded machine an interpreter alone can take seconds to start.
-START_SECONDS = 30.0
-END_SECONDS = 15.0
+START_SECONDS = 120.0
+END_SECONDS = 60.0
 POLL_SECONDS = 0.01
 # A client loads every certificate of the machine unless given a context; here is no TLS.
 NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -47,7 +50,7 @@ class RunningDestination:
         return httpx.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {account}"},
-            timeout=10,
+            timeout=60,
             verify=NO_CERTIFICATES,
             # The environment's proxies are not for the loopback.
             trust_env=False,
@@ -91,7 +94,9 @@ def running_destination(folder: Path) -> Iterator[RunningDestination]:
 def launch(folder: Path, *, port: int = 0) -> subprocess.Popen[str]:
     """Start the process and return at once."""
     return subprocess.Popen(
-        [*COMMAND, "--data", str(folder), "--port", str(port)],
+        leash.command(
+            [*COMMAND, "--data", str(folder), "--port", str(port)], signal=signal.SIGKILL
+        ),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
@@ -111,7 +116,7 @@ def address_of(process: subprocess.Popen[str]) -> str:
     return line.split()[-1]
 
 
-def eventually(look: Callable[[], Found], *, within_seconds: float = 10.0) -> Found:
+def eventually(look: Callable[[], Found], *, within_seconds: float = LIMIT_SECONDS) -> Found:
     """Call `look` until it returns something true, and return that; fails after the limit."""
     limit = time.monotonic() + within_seconds
     while not (found := look()):

@@ -61,7 +61,6 @@ PLANNED: list[tuple[str, dict[str, Any], Fault, str]] = [
     ("torture.walk", WALK | {"nap": 60.0}, NO_FAULT, COMPLETED),
 ]
 TO_CANCEL = len(PLANNED)
-LIMIT_SECONDS = 60.0
 
 
 def plan() -> Plan:
@@ -121,7 +120,7 @@ def walk_until_rest(keeper: Keeper, but: UUID) -> None:
             take(claim, keeper)
         return {each.run for each in rest.restless()} <= {but}
 
-    wait_for(at_rest, "all runs are at rest", limit=LIMIT_SECONDS)
+    wait_for(at_rest, "all runs are at rest")
 
 
 def cancelled(run: UUID) -> Cancellation:

@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
+from tests.ports import LOOPBACK, free_port
 from tests.waiting import wait_for
 
-LOOPBACK = "127.0.0.1"
 PROGRAM = os.environ.get("PGBOUNCER") or shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
 SERVERS = 4  # its connections to the server, shared by all clients
 PREPARES_SINCE = (1, 21)
@@ -92,7 +92,7 @@ def pooler(settings: dict[str, Any], **options: object) -> Iterator[Pooler]:
             yield Pooler({**settings, "HOST": LOOPBACK, "PORT": listens, "PASSWORD": ""}, log)
         finally:
             process.kill()
-            process.wait(timeout=30)
+            process.wait(timeout=120)
 
 
 def launch(configuration: Path, server: Path) -> subprocess.Popen[bytes]:
@@ -113,9 +113,3 @@ def listens_at(port: int, process: subprocess.Popen[bytes], log: Path) -> bool:
     assert process.poll() is None, f"the pooler ended with {process.returncode}: {said}"
     with socket.socket() as probe:
         return probe.connect_ex((LOOPBACK, port)) == 0
-
-
-def free_port() -> int:
-    with socket.create_server((LOOPBACK, 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from django.db import connection
 
-from tests.waiting import wait_for
+from tests.waiting import LIMIT_SECONDS, wait_for
 
 Given = TypeVar("Given")
 
@@ -38,7 +38,7 @@ def at_once(*acts: Callable[[], Any]) -> list[Any]:
 
     def together(act: Callable[[], Any]) -> Any:
         connection.ensure_connection()  # not while the others already act
-        barrier.wait(timeout=30)
+        barrier.wait(timeout=LIMIT_SECONDS)
         try:
             return act()
         except Exception as error:  # noqa: BLE001 (what it raised is what it gives)
@@ -46,7 +46,7 @@ def at_once(*acts: Callable[[], Any]) -> list[Any]:
 
     with beside() as run:
         futures = [run(lambda act=act: together(act)) for act in acts]  # type: ignore[misc]
-        return [future.result(timeout=60) for future in futures]
+        return [future.result(timeout=LIMIT_SECONDS) for future in futures]
 
 
 def someone_is_blocked() -> bool:
@@ -63,3 +63,25 @@ def someone_is_blocked() -> bool:
 
 def wait_until_blocked() -> None:
     wait_for(someone_is_blocked, "the other one waits for a lock")
+
+
+def in_rounds(number: int, *acts: Callable[[int], Any]) -> None:
+    """Do all of `acts` at the same moment, `number` times, each on one connection of its own.
+
+    Many rounds a second: nothing is set up between them. What an act raises ends them all.
+    """
+    barrier = threading.Barrier(len(acts))
+
+    def all_rounds(act: Callable[[int], Any]) -> None:
+        try:
+            for place in range(number):
+                barrier.wait(timeout=LIMIT_SECONDS)
+                act(place)
+        except BaseException:
+            barrier.abort()
+            raise
+
+    with beside() as run:
+        futures = [run(lambda act=act: all_rounds(act)) for act in acts]  # type: ignore[misc]
+        for future in futures:
+            future.result(timeout=LIMIT_SECONDS)

@@ -7,7 +7,8 @@ import os
 import shutil
 import tempfile
 
-if not os.environ.get("ROMULUS_DATA"):
+# Each of several processes that share the tests has a folder, and with it a server, of its own.
+if not os.environ.get("ROMULUS_DATA") or "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["ROMULUS_DATA"] = tempfile.mkdtemp(prefix="romulus-test-")
     atexit.register(shutil.rmtree, os.environ["ROMULUS_DATA"], ignore_errors=True)
 # Tests say what they need; what the caller's shell has set for the product does not count.

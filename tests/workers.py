@@ -1,4 +1,7 @@
-"""Real worker processes for tests: started, frozen, killed with SIGKILL, and always ended."""
+"""Real worker processes for tests: started, frozen, killed with SIGKILL, and always ended.
+
+On a leash: none outlives the process of the tests, however that ends.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from romulus_site import leash
 from tests.waiting import wait_for
 from workflows.models import Worker
 
@@ -17,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Short, so that a dead worker is found soon; long enough for a loaded machine to renew in time.
 LEASE_SECONDS = 3.0
 QUEUES = "advance,reconcile"
-START_SECONDS = 90.0  # many interpreters that start together, on a machine with other work
+START_SECONDS = 180.0  # many interpreters that start together, on a machine with other work
 
 
 class WorkerProcess:
@@ -44,7 +48,7 @@ class WorkerProcess:
         ]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                command,
+                leash.command(command, signal=signal.SIGKILL),
                 cwd=ROOT,
                 env=environment_of(database_url) | environment,
                 stdout=output,
@@ -76,7 +80,7 @@ class WorkerProcess:
     def kill(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
 
     @property
     def identity(self) -> Worker:

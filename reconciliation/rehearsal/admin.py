@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from reconciliation.rehearsal import arming, effects, faults, journal, plans
@@ -34,11 +35,13 @@ ROW_ID_DIGITS = 18
 Handler = Callable[[Store, Request], Answer]
 
 
-def answered(store: Store, request: Request) -> Answer:
-    """Answer one admin call."""
-    handlers = ROUTES.get(request.path.removeprefix(PREFIX).rstrip("/"))
+def answered(store: Store, request: Request, release: Callable[[], None]) -> Answer:
+    """Answer one admin call; `release` ends the delays that are under way."""
+    own: Mapping[str, Handler] = {"POST": partial(_release, release)}
+    routes = {**ROUTES, "release": own}
+    handlers = routes.get(request.path.removeprefix(PREFIX).rstrip("/"))
     if handlers is None:
-        known = [PREFIX + path for path in ROUTES]
+        known = [PREFIX + path for path in routes]
         return failure(404, "not_found_error", f"nothing at {request.path}", known=known)
     handler = handlers.get(request.method)
     if handler is None:
@@ -145,6 +148,11 @@ def _settings(store: Store, _: Request) -> Answer:
 
 def _reset(store: Store, _: Request) -> Answer:
     store.reset()
+    return success(200, {"ok": True})
+
+
+def _release(release: Callable[[], None], *_: object) -> Answer:
+    release()
     return success(200, {"ok": True})
 
 

@@ -191,6 +191,10 @@ class Destination:
         given = {name: value for name, value in asked.items() if value is not None}
         return self._call("POST", "settings", json=given)
 
+    def release(self) -> None:
+        """End the delays that are under way: what was held up goes on at once."""
+        self._call("POST", "release")
+
     def reset(self) -> None:
         """Make the destination forget everything: effects, keys, journal, faults, settings."""
         self._call("POST", "reset")

@@ -33,6 +33,7 @@ Faults, for one request by header or armed for the requests to come, in the orde
     curl U/_admin/journal?operation=op1     also after=, limit=: every request, from its arrival
     curl U/_admin/settings -d '{"personality": "keyed", "retention_seconds": 60}'
         also visibility_lag_seconds; GET shows them
+    curl -X POST U/_admin/release           ends the delays that are under way
     curl -X POST U/_admin/reset             forgets everything
     curl U/_admin/health
 """

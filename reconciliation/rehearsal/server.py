@@ -42,17 +42,34 @@ class Lifetime:
         self._stopping = threading.Event()
         self._changed = threading.Condition()
         self._busy = 0
+        self._releases = 0
+        # Of each request, which is its thread's only one: how many releases were before it.
+        self._arrived = threading.local()
 
     def pause(self, seconds: float) -> None:
-        """Wait for `seconds`; raises `Stopping` as soon as the destination is ending."""
-        if self._stopping.wait(seconds):
+        """Wait for `seconds`, or until a release that came after the request.
+
+        Raises `Stopping` as soon as the destination is ending.
+        """
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._stopping.is_set() or self._releases > self._arrived.after, seconds
+            )
+        if self._stopping.is_set():
             raise Stopping
+
+    def release(self) -> None:
+        """End the delays of all requests that have arrived."""
+        with self._changed:
+            self._releases += 1
+            self._changed.notify_all()
 
     @contextmanager
     def request(self) -> Iterator[bool]:
         """Count one request for the block; gives False when it came too late to be served."""
         with self._changed:
             self._busy += 1
+            self._arrived.after = self._releases
         try:
             yield not self._stopping.is_set()
         finally:
@@ -64,6 +81,7 @@ class Lifetime:
         """Take no more requests and wait for those under way; says whether all of them ended."""
         self._stopping.set()
         with self._changed:
+            self._changed.notify_all()
             return self._changed.wait_for(lambda: self._busy == 0, patience_seconds)
 
 
@@ -96,7 +114,7 @@ class Server(ThreadingHTTPServer):
         """Return how the answer to `request` leaves; never raises."""
         try:
             if request.path.startswith(admin.PREFIX):
-                return Delivery(admin.answered(self.store, request))
+                return Delivery(admin.answered(self.store, request, self.lifetime.release))
             return self.execution.deliver(request)
         except Exception:
             logger.exception("a request could not be served")

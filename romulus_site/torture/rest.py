@@ -1,4 +1,6 @@
-"""Which runs are not at rest: neither over, nor held for a person, nor waiting for one that is."""
+"""Which runs are not at rest: neither over and seen by their parent, nor held for a person, nor
+waiting for one that is.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,12 @@ from workflows.core.states import FINAL_RUN_STATES, RunState
 from workflows.models import Run
 from workflows.selectors import explain_run
 
+UNSEEN = "Its parent has not seen its end."
+
 
 @dataclass(frozen=True)
 class Restless:
-    """A run that something should still move, and what it says of itself."""
+    """A run that something should still move or see, and what it says of itself."""
 
     run: UUID
     workflow: str
@@ -28,9 +32,17 @@ def restless() -> list[Restless]:
     due = set(Operation.objects.filter(due_at__isnull=False).values_list("run_id", flat=True))
     resting = at_rest(unfinished, due)
     return [
-        Restless(run.pk, run.workflow, run.state, run.step, explain_run(run).sentence)
-        for run in unfinished
-        if run.pk not in resting
+        *(
+            Restless(run.pk, run.workflow, run.state, run.step, explain_run(run).sentence)
+            for run in unfinished
+            if run.pk not in resting
+        ),
+        *(
+            Restless(run.pk, run.workflow, run.state, run.step, UNSEEN)
+            for run in Run.objects.filter(
+                parent__isnull=False, state__in=FINAL_RUN_STATES, end_seen_at=None
+            )
+        ),
     ]
 
 

@@ -27,9 +27,10 @@ def main(workers: int) -> None:
     from django.db import connection
 
     ask(connection, 0)
+    parent = os.getpid()
     for number in range(workers):
         if os.fork() == 0:
-            work(number)
+            work(number, parent)
     signal.signal(signal.SIGTERM, end)
     question = 1
     while not ending:
@@ -46,8 +47,11 @@ def ask(connection: Any, question: int) -> None:
     assert answer == question, f"asked {question}, and the answer was to {answer}"
 
 
-def work(number: int) -> None:
+def work(number: int, parent: int) -> None:
+    from romulus_site import leash
     from romulus_site.celery import app
+
+    leash.die_with(parent, signal.SIGKILL)
 
     options = "--without-gossip --without-mingle --without-heartbeat --loglevel=WARNING"
     app.worker_main(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from romulus_site import leash
 from tests.acceptance.forked import ANSWERED
 from tests.waiting import wait_for
 from tests.workers import ROOT, START_SECONDS, Crew, environment_of
@@ -38,7 +39,10 @@ def forked_workers(workers: Crew, number: int, **environment: str) -> Iterator[F
     log = workers.folder / "forked.log"
     with log.open("wb") as output:
         parent = subprocess.Popen(
-            [sys.executable, "-m", "tests.acceptance.forked", str(number)],
+            leash.command(
+                [sys.executable, "-m", "tests.acceptance.forked", str(number)],
+                signal=signal.SIGKILL,
+            ),
             cwd=ROOT,
             env=environment_of(workers.database_url) | environment,
             stdout=output,
@@ -51,4 +55,4 @@ def forked_workers(workers: Crew, number: int, **environment: str) -> Iterator[F
         yield Family(parent, log)
     finally:
         os.killpg(parent.pid, signal.SIGKILL)
-        parent.wait(timeout=30)
+        parent.wait(timeout=120)

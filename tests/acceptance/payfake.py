@@ -21,7 +21,7 @@ from reconciliation.rehearsal.client import JournalEntry
 from reconciliation.rehearsal.providers import ACTIONS
 from tests.destination import RunningDestination
 from tests.factories import person, quick_contract, ready_provider, tenant
-from tests.waiting import wait_for
+from tests.waiting import LIMIT_SECONDS, wait_for
 from workflows.models import Run
 from workflows.services.runs import start
 
@@ -29,6 +29,8 @@ OVER = ("completed", "failed", "cancelled", "held")
 MARKER = {"marker": "metadata.operation", "visibility_lag_seconds": 0}
 # Longer than a test lets it take to answer.
 ANSWER_SECONDS = 40
+# Of an answer that a test holds back until it releases it: within the time that it may take.
+HELD_BACK_SECONDS = ANSWER_SECONDS - 1
 
 
 def action(path: str) -> dict[str, Any]:
@@ -67,7 +69,7 @@ def states_of(runs: list[Run]) -> dict[str, int]:
     return {state: list(states).count(state) for state in set(states)}
 
 
-def all_over(*runs: Run, limit: float = 60.0) -> None:
+def all_over(*runs: Run, limit: float = LIMIT_SECONDS) -> None:
     """Wait until every run has ended or waits for a person, and load them."""
     pks = [run.pk for run in runs]
     pending = Run.objects.filter(pk__in=pks).exclude(state__in=OVER)

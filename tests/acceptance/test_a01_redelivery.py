@@ -1,8 +1,8 @@
 """Case A01: the broker hands the same message to a second worker while the first still works on it.
 
-Shrunk: messages are invisible for 1 s instead of 20, and payfake answers after 6 s instead of 70;
-the lease is 3 s, so that it has to be renewed meanwhile. Late acknowledgement, which the product
-does not use, is turned on for the test.
+Shrunk: messages are invisible for 1 s instead of 20; the lease is 3 s; payfake answers, instead of
+after 70 s, when the message was delivered again and the lease was renewed. Late acknowledgement,
+which the product does not use, is turned on for the test.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pytest
 
 from tests.acceptance.changed_settings import changing
 from tests.acceptance.payfake import (
+    HELD_BACK_SECONDS,
     all_over,
     attempts,
     effects,
@@ -98,7 +99,7 @@ def test_a01_a_message_that_is_delivered_twice_is_worked_on_once(
     workers: Crew, destination: RunningDestination, tmp_path: Path, scheme: str
 ) -> None:
     payfake(destination)
-    destination.client.arm("apply_then_delay", seconds=6, path="*refunds")
+    destination.client.arm("apply_then_delay", seconds=HELD_BACK_SECONDS, path="*refunds")
     with redelivering(workers, scheme):
         workers.log_level = "INFO"
         crew = workers.start_all(2)
@@ -112,6 +113,7 @@ def test_a01_a_message_that_is_delivered_twice_is_worked_on_once(
         assert explained(run)["cause"] == "leased"
         wait_for(lambda: is_renewed(run), "the lease is renewed")
 
+        destination.client.release()
         all_over(run)
         assert (run.state, run.losses) == ("completed", 0)
         assert (sends(destination, operation), effects(destination, operation)) == (1, 1)

@@ -1,7 +1,7 @@
 """Case A10: a worker wakes up after its lease went to somebody else.
 
-Shrunk: a lease of 3 s instead of 15; payfake makes the effect at once and answers after 8 s
-instead of 60.
+Shrunk: a lease of 3 s instead of 15; payfake makes the effect at once and answers when
+another worker has taken over, instead of after 60 s.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from django.db.models.functions import Now
 
 from reconciliation.models import Operation
 from tests.acceptance.payfake import (
+    HELD_BACK_SECONDS,
     all_over,
     effects,
     ledger,
@@ -46,7 +47,7 @@ Lease = tuple[Any, int, datetime | None]
 def slow(destination: RunningDestination, workers: Crew, tmp_path: Path) -> RunningDestination:
     """payfake, which refunds at once and answers late; and `check` waits at its gate."""
     payfake(destination)
-    destination.client.arm("apply_then_delay", seconds=8, path="*refunds")
+    destination.client.arm("apply_then_delay", seconds=HELD_BACK_SECONDS, path="*refunds")
     (tmp_path / f"{ORDER}.check.gate").touch()
     return destination
 
@@ -124,6 +125,7 @@ def test_a10_a_paused_worker_that_wakes_up_changes_nothing(
     taken_over(tmp_path)
 
     stale.thaw()
+    slow.client.release()
     beats = heartbeats(stale)
     watch_lease(run, holder, lambda: stale.has_logged("attempt.superseded") and beats())
     assert stale.has_logged("lease.lapsed")
@@ -170,6 +172,7 @@ def test_a10_a_worker_that_was_cut_off_from_the_database_alone_changes_nothing(
         assert stale.has_logged("lease.not_renewed")
 
         relay.mend()
+        slow.client.release()
         beats = heartbeats(stale)
         # Its late result found the database away, or was refused.
         refused = ("attempt.superseded", "raised unexpected: OperationalError")

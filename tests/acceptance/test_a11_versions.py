@@ -102,7 +102,7 @@ def migrate_runs(database_url: str, *arguments: str) -> tuple[int, Any]:
         env=environment_of(database_url) | {"ROMULUS_WORKFLOWS": SECOND},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert ran.stdout, ran.stderr

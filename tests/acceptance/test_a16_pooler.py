@@ -148,9 +148,9 @@ def test_a16_a_migration_that_was_killed_holds_up_nobody(
             killed = subprocess.Popen(migrate, cwd=ROOT, env=given)
             wait_for(lambda: migrated(look), "it is in the midst of migrating")
             killed.kill()
-            killed.wait(timeout=30)
+            killed.wait(timeout=120)
             before = migrated(look)
-            subprocess.run(migrate, cwd=ROOT, env=given, check=True, timeout=120)
+            subprocess.run(migrate, cwd=ROOT, env=given, check=True, timeout=240)
             assert 0 < before < migrated(look)
             assert look.execute(SESSION_LOCKS).fetchone() == (0,)
 
@@ -194,7 +194,7 @@ def open_all_servers(pool: Pooler) -> None:
 
 
 def refused(worker: WorkerProcess) -> str:
-    assert worker.process.wait(timeout=60) == 1
+    assert worker.process.wait(timeout=240) == 1
     return worker.log.read_text()
 
 

@@ -1,7 +1,8 @@
 """Case A22: dispatch is turned off, and a run cancelled, while steps are still at work.
 
-Shrunk: payfake answers after 6 s; the two minutes of waiting are the time until every operation
-that waits was looked at again after the restart, for which its next look is brought forward.
+Shrunk: payfake answers when dispatch is off, or the run cancelled; the two minutes of waiting are
+the time until every operation that waits was looked at again after the restart, for which its next
+look is brought forward.
 
 Left for their issues: a wait whose event is about to come, and the event that is stored (waits and
 events); what is approved and not yet dispatched (approvals): here a run that comes to its write
@@ -24,6 +25,7 @@ from reconciliation.core.facts import Dispatch
 from reconciliation.models import AuditEntry, Operation, Provider
 from reconciliation.services.dispatch import set_dispatch
 from tests.acceptance.payfake import (
+    HELD_BACK_SECONDS,
     all_over,
     all_sends,
     console,
@@ -48,7 +50,7 @@ from workflows.services.clock import database_now
 pytestmark = pytest.mark.processes
 
 REASON = "The provider pays twice, says its status page."
-SECONDS = 6  # of the slow answer, and of the backoff
+BACKOFF_SECONDS = 10  # dispatch is off long before
 SLOW, BACKING_OFF, COMING = "ORD-7022", "ORD-7023", "ORD-7024"
 
 
@@ -81,8 +83,9 @@ def test_a22_what_was_under_way_does_not_turn_dispatch_on_again(
     provider = payfake(destination)
     user = operator(provider)
     client = destination.client
-    client.arm("apply_then_delay", seconds=SECONDS, body={"order": SLOW}, path="*refunds")
-    refused = {"status": 429, "type": "rate_limit_error", "retry_after": SECONDS}
+    slowly = {"seconds": HELD_BACK_SECONDS, "path": "*refunds"}
+    client.arm("apply_then_delay", body={"order": SLOW}, **slowly)
+    refused = {"status": 429, "type": "rate_limit_error", "retry_after": BACKOFF_SECONDS}
     client.arm("error_before", body={"order": BACKING_OFF}, path="*refunds", **refused)
     gate = tmp_path / f"{COMING}.prepare.gate"
     gate.touch()
@@ -99,6 +102,7 @@ def test_a22_what_was_under_way_does_not_turn_dispatch_on_again(
     assert set_dispatch(provider, Dispatch.OFF, user, REASON)
     before = all_sends(destination)
     assert len(before) == 2
+    client.release()
     gate.unlink()
     for run in runs:
         wait_for(partial(waits_for_dispatch, run), f"run {run.pk} waits")
@@ -150,7 +154,7 @@ def test_a22_a_run_that_is_cancelled_in_mid_call_stays_so_and_keeps_the_late_res
     workers: Crew, destination: RunningDestination, tmp_path: Path
 ) -> None:
     operator(payfake(destination))
-    destination.client.arm("apply_then_delay", seconds=4, path="*refunds")
+    destination.client.arm("apply_then_delay", seconds=HELD_BACK_SECONDS, path="*refunds")
     workers.start()
     run = order_run(tmp_path, SLOW)
     operation = wait_until_sent(destination, run)
@@ -163,6 +167,7 @@ def test_a22_a_run_that_is_cancelled_in_mid_call_stays_so_and_keeps_the_late_res
     assert why["cause"] == "cancelling"
     assert "Refund USD 125.00 to order ORD-7022" in why["sentence"]
 
+    destination.client.release()
     all_over(run)
     assert (run.state, run.step) == ("cancelled", "check")  # where it would have gone on
     operation.refresh_from_db()

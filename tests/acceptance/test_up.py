@@ -18,12 +18,13 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from tests.ports import free_port
 from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 # A machine that is busy with other tests starts six Pythons in its own time.
-UP_SECONDS = 120.0
-SETTLE_SECONDS = 180.0
+UP_SECONDS = 300.0
+SETTLE_SECONDS = 300.0
 # Short, so that a killed worker's runs go on soon; long enough to be renewed on a busy machine.
 LEASE_SECONDS = "6"
 # What the tests' own settings set, and what the shell may have set for another installation.
@@ -31,6 +32,7 @@ NOT_INHERITED = ("DJANGO_SETTINGS_MODULE", "DATABASE_URL", "BROKER_URL", "ROMULU
 
 pytestmark = [
     pytest.mark.processes,
+    pytest.mark.xdist_group("machine"),
     pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc"),
 ]
 
@@ -108,12 +110,6 @@ def is_orphan(pid: int) -> bool:
     return int(status.rpartition(")")[2].split()[1]) != os.getpid()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @pytest.fixture
 def installation() -> Iterator[Installation]:
     # Not `tmp_path`, whose parents are closed to the account that root lets run PostgreSQL.
@@ -180,7 +176,7 @@ def test_ctrl_c_ends_everything_cleanly(installation: Installation) -> None:
     assert f"already runs in {installation.data}" in installation.said()
 
     supervisor.send_signal(signal.SIGINT)
-    assert supervisor.wait(60) == 0
+    assert supervisor.wait(120) == 0
     assert installation.processes() == []
     assert "Traceback" not in installation.said()
 

@@ -18,6 +18,7 @@ from tests.deciding import answer_on
 from tests.destination import RunningDestination
 from tests.factories import held_operation, open_hold_of, owner_of, person, ready_provider, settled
 from tests.racing import at_once, beside, wait_until_blocked
+from tests.waiting import LIMIT_SECONDS
 from workflows.services.results import result_of
 
 pytestmark = pytest.mark.usefixtures("committed_db")
@@ -89,7 +90,7 @@ def test_a_decision_waits_for_proof_that_is_being_written_and_is_then_refused(
             )
             wait_until_blocked()
         with pytest.raises(AlreadyDecided, match="Proof arrived meanwhile"):
-            deciding.result(timeout=10)
+            deciding.result(timeout=LIMIT_SECONDS)
     operation.refresh_from_db()
     assert operation.state == "applied"
     assert not Decision.objects.exists()
@@ -119,7 +120,7 @@ def test_an_entry_that_is_rolled_back_leaves_no_gap() -> None:
             waiting = do(_add_one)
             wait_until_blocked()
             transaction.set_rollback(True)
-        waiting.result(timeout=10)
+        waiting.result(timeout=LIMIT_SECONDS)
     assert AuditEntry.objects.get().seq == 1
     assert first_broken_entry() is None
 

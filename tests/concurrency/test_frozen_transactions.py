@@ -15,11 +15,11 @@ from reconciliation.services.audit import add_entry
 from tests.claiming import ATOMIC, attempts, claimed, ready_run, worker
 from tests.factories import advanced
 from tests.racing import beside
-from tests.waiting import wait_for
+from tests.waiting import LIMIT_SECONDS, wait_for
 from workflows.services.claims import Claim, claim_run, hold
 from workflows.services.run_view import RunView
 
-LEASE_SECONDS = 0.5
+LEASE_SECONDS = 1.0  # longer than a loaded machine lets a transaction rest
 
 
 @pytest.fixture(autouse=True)
@@ -37,16 +37,16 @@ def test_the_audit_record_is_free_again_after_a_lease() -> None:
         with transaction.atomic():
             add_entry("system", "held", "run:1", {})
             locked.set()
-            thawed.wait(60)
+            thawed.wait(LIMIT_SECONDS)
             return add_entry("system", "held", "run:2", {})
 
     with beside() as run:
         frozen = run(freeze)
-        assert locked.wait(30)
-        run(lambda: add_entry("system", "held", "run:3", {})).result(timeout=30)
+        assert locked.wait(LIMIT_SECONDS)
+        run(lambda: add_entry("system", "held", "run:3", {})).result(timeout=LIMIT_SECONDS)
         thawed.set()
         with pytest.raises(OperationalError):  # an outage as any other, and no step's fault
-            frozen.result(timeout=30)
+            frozen.result(timeout=LIMIT_SECONDS)
     assert list(AuditEntry.objects.values_list("object", flat=True)) == ["run:3"]
 
 
@@ -60,16 +60,16 @@ def test_a_run_is_taken_over_from_a_worker_that_is_frozen_within_its_commit() ->
         with transaction.atomic():
             hold(claim)
             locked.set()
-            thawed.wait(60)
+            thawed.wait(LIMIT_SECONDS)
 
     with beside() as beside_us:
         frozen = beside_us(freeze)
-        assert locked.wait(30)
+        assert locked.wait(LIMIT_SECONDS)
         taken = wait_for(lambda: taken_over(run.pk), "the run is taken over")
         thawed.set()
         assert taken.fence == claim.fence + 1
         with pytest.raises(OperationalError):
-            frozen.result(timeout=30)
+            frozen.result(timeout=LIMIT_SECONDS)
 
 
 def taken_over(run: UUID) -> Claim | None:

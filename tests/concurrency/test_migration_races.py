@@ -12,6 +12,7 @@ from tests.claiming import claimed, commit, worker
 from tests.factories import tenant
 from tests.racing import at_once, beside, wait_until_blocked
 from tests.versions import process_with, step_versions
+from tests.waiting import LIMIT_SECONDS
 from workflows.core.outcomes import Outcome
 from workflows.core.standing import Moves, Reason, Stays
 from workflows.models import Run
@@ -56,7 +57,7 @@ def test_a_run_that_is_claimed_before_the_lock_is_left_to_its_worker(committed_d
             [worker(), run.pk],
         )
         other.commit()
-        outcome = migration.result(timeout=30)
+        outcome = migration.result(timeout=LIMIT_SECONDS)
         assert isinstance(outcome.answer, Stays)
         assert outcome.answer.reason is Reason.AT_WORK
     run.refresh_from_db()

@@ -15,6 +15,7 @@ from tests.factories import advanced, ready_provider, started_run
 from tests.racing import at_once, beside
 from tests.scripted import scripted_provider
 from tests.sending import the_operation
+from tests.waiting import LIMIT_SECONDS
 from workflows.core.errors import LostOwnership, RunIsOver
 from workflows.models import Run, Tenant
 from workflows.services.claims import claim_run
@@ -32,7 +33,7 @@ BY = "ada"
 def elsewhere(act: Callable[[], Any]) -> Any:
     """Do `act` on another connection, as another process would; give what it returned."""
     with beside() as do:
-        return do(act).result(timeout=30)
+        return do(act).result(timeout=LIMIT_SECONDS)
 
 
 # --- a write in mid-call ----------------------------------------------------------------------

@@ -15,9 +15,12 @@ from reconciliation.models import Decision, Operation
 from tests.console.posting import url_of
 from tests.destination import RunningDestination
 from tests.factories import NOTE, advanced, held_operation, person, ready_provider
+from tests.waiting import LIMIT_SECONDS
 
 pytestmark = pytest.mark.browser
 
+# As everywhere in the tests, far beyond what it takes.
+expect.set_options(timeout=1000 * LIMIT_SECONDS)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -53,6 +56,7 @@ def held(live_console: str, destination: RunningDestination) -> Operation:
 def page(browser: Browser, held: Operation, live_console: str) -> Iterator[Page]:
     """A page of `reviewer_1`, who is signed in. What goes wrong in it fails the test."""
     context = browser.new_context(base_url=live_console, viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(1000 * LIMIT_SECONDS)
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
