@@ -14,7 +14,7 @@ from romulus_site import transports
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "romulus_site.settings")
 
 transports.register()
-app = Celery("romulus")
+app = Celery("romulus", fixups=["romulus_site.celery_fixup:fixup"])
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 

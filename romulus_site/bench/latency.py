@@ -2,7 +2,9 @@
 
 Real workers and the real broker, at rest: one run at a time, with pauses in between. The time
 before `start()` is read by the process that starts the run; each step reads the clock of the same
-machine, and says so at once. The commit latency is that of the ceiling's loop, measured in turn.
+machine, and says so at once. In turn with them are measured: the commit latency, which is that of
+the ceiling's loop, and what a task that does nothing takes from its sender to its worker, by the
+same broker and the same worker: Celery alone.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class Times:
     start_call: list[float] = field(default_factory=list)
     start_to_first: list[float] = field(default_factory=list)
     step_to_step: list[float] = field(default_factory=list)
+    celery_alone: list[float] = field(default_factory=list)
     commit: list[float] = field(default_factory=list)
 
 
@@ -66,18 +69,19 @@ def measure(given: argparse.Namespace, say: Callable[[str], None]) -> dict[str, 
         COMMITS.walked(loop)
         for _ in range(WARM_UPS):
             one_run(starter, ear, Times(), given.pause)
+            one_task(starter, ear, Times(), given.pause)
         for number in range(given.runs):
             if number % max(1, given.runs // BLOCKS) == 0:
                 say(f"run {number} of {given.runs}")
                 times.commit.append(commit_latency(loop))
             one_run(starter, ear, times, given.pause)
+            one_task(starter, ear, times, given.pause)
         times.commit.append(commit_latency(loop))
         return document_of(times, given, server.facts())
 
 
 def one_run(starter: Child, ear: Ear, times: Times, pause: float) -> None:
-    # Never in step with anything that looks at the clock: a poll, the sweep.
-    time.sleep(random.uniform(pause / 2, pause * 3 / 2))  # noqa: S311 (no secret)
+    rest(pause)
     started = starter.ask({"workflow": "bench.clocked", "input": {}})
     reached = [ear.hear(started["run"], LONGEST_SECONDS)["at"] for _ in range(CLOCKED_STEPS)]
     times.start_call.append((started["after"] - started["before"]) * MS)
@@ -85,12 +89,26 @@ def one_run(starter: Child, ear: Ear, times: Times, pause: float) -> None:
     times.step_to_step.extend((later - earlier) * MS for earlier, later in pairwise(reached))
 
 
+def one_task(starter: Child, ear: Ear, times: Times, pause: float) -> None:
+    rest(pause)
+    sent = starter.ask({})
+    reached = ear.hear(sent["run"], LONGEST_SECONDS)["at"]
+    times.celery_alone.append((reached - sent["before"]) * MS)
+
+
+def rest(pause: float) -> None:
+    # Never in step with anything that looks at the clock: a poll, the sweep.
+    time.sleep(random.uniform(pause / 2, pause * 3 / 2))  # noqa: S311 (no secret)
+
+
 def commit_latency(loop: Walkers) -> float:
     return MS / COMMITS.rate(COMMITS.walked(loop))
 
 
 def document_of(times: Times, given: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any]:
+    start_to_first = report.summary_of_many(times.start_to_first)
     step_to_step = report.summary_of_many(times.step_to_step)
+    alone = report.summary_of_many(times.celery_alone)
     commit = report.summary(times.commit)
     return {
         "bench": "latency",
@@ -101,9 +119,11 @@ def document_of(times: Times, given: argparse.Namespace, facts: dict[str, Any]) 
         "concurrency": given.concurrency,
         "pause_seconds": given.pause,
         "start_call_ms": report.summary_of_many(times.start_call),
-        "start_to_first_step_ms": report.summary_of_many(times.start_to_first),
+        "start_to_first_step_ms": start_to_first,
+        "celery_alone_ms": alone,
         "step_to_step_ms": step_to_step,
         "commit_ms": commit,
+        "start_to_celery_ratio": report.rounded(start_to_first["median"] / alone["median"]),
         "step_to_commit_ratio": report.rounded(step_to_step["median"] / commit["median"]),
     }
 
@@ -112,6 +132,7 @@ def lines(document: dict[str, Any]) -> list[str]:
     titles = {
         "start_to_first_step_ms": "start to first step, ms",
         "start_call_ms": "of which the call that starts it, ms",
+        "celery_alone_ms": "a task of Celery alone, ms",
         "step_to_step_ms": "step to step, ms",
         "commit_ms": "one commit of the ceiling, ms",
     }
@@ -125,5 +146,6 @@ def lines(document: dict[str, Any]) -> list[str]:
         "",
         *report.table(["", "median", "lowest", "highest", "p95"], rows),
         "",
+        f"start to first step, in tasks of Celery: {document['start_to_celery_ratio']:.4g}",
         f"step to step, in commits: {document['step_to_commit_ratio']:.4g}",
     ]

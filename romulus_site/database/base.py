@@ -10,6 +10,13 @@ session lasts: on a run that others could take over, on the audit record that ev
 So the server ends a session that is idle within a transaction for longer than a lease; by then its
 process has lost what it held in any case. That is an outage, too.
 
+A session that answered a moment ago, and of which nothing has come since, is not asked whether it
+is alive: one that the server ended has sent its end, or the connection's. What ends sessions
+without a word, as firewalls do, takes minutes.
+
+A prepared statement is planned once, not for each of its executions (only the hot statements of
+workflows/sql are prepared): to plan a claim takes longer than to carry it out.
+
 A session belongs to the process that has opened it. What was forked meanwhile opens its own, and
 does not end its parent's.
 """
@@ -17,6 +24,8 @@ does not end its parent's.
 from __future__ import annotations
 
 import os
+import select
+import time
 from types import TracebackType
 from typing import Any
 
@@ -28,6 +37,7 @@ from django.utils.functional import cached_property
 from psycopg.errors import IdleInTransactionSessionTimeout, ReadOnlySqlTransaction
 
 OUTAGES = (ReadOnlySqlTransaction, IdleInTransactionSessionTimeout)
+MOMENT_SECONDS = 10.0
 
 
 class ErrorWrapper(DatabaseErrorWrapper):
@@ -49,15 +59,38 @@ class ErrorWrapper(DatabaseErrorWrapper):
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
+    health_check_done: bool
+    _answered_at = 0.0
+
     @cached_property
     def wrap_database_errors(self) -> Any:
         return ErrorWrapper(self)
 
+    def is_usable(self) -> bool:
+        usable: bool = super().is_usable()
+        if usable:
+            self._answered_at = time.monotonic()
+        return usable
+
+    def close_if_health_check_failed(self) -> None:
+        if not self.health_check_done and self._is_surely_alive():
+            self.health_check_done = True
+        super().close_if_health_check_failed()
+
+    def _is_surely_alive(self) -> bool:
+        if self.connection is None or time.monotonic() > self._answered_at + MOMENT_SECONDS:
+            return False
+        heard = select.poll()
+        heard.register(self.connection.pgconn.socket, select.POLLIN)
+        return not heard.poll(0)
+
     def init_connection_state(self) -> None:
         super().init_connection_state()
+        self._answered_at = time.monotonic()
         with self.cursor() as cursor:
             cursor.execute(
-                "SELECT set_config('idle_in_transaction_session_timeout', %s, false)",
+                "SELECT set_config('idle_in_transaction_session_timeout', %s, false),"
+                " set_config('plan_cache_mode', 'force_generic_plan', false)",
                 [f"{round(settings.ROMULUS_LEASE_SECONDS * 1000)}ms"],
             )
 

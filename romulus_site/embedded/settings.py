@@ -50,7 +50,8 @@ def broker_options(database: dict[str, Any]) -> dict[str, Any]:
         # No long poll in the server: NOTIFY wakes at once, a look each second is the second net.
         "wait_time_seconds": 0,
         "polling_interval": 1,
-        "visibility_timeout": 60,
+        # A message is gone with its reading: it is acknowledged before the task in any case.
+        "visibility_timeout": 0,
         "pool_size": 3,
         # How long a publish may block while the database is away; the sweep publishes again.
         "pool_timeout": 3,

@@ -3,9 +3,10 @@
 Reading a message is a write. On a session that can only read, because its server is a standby now,
 kombu's own transport ends the worker; here it connects anew, as after any lost connection.
 
-A message that cannot be acknowledged, because the connection is lost, is forgotten, as with Redis
-(see `redis`): the pool opens another connection before the consumer notices anything, and as many
-such messages as it may have would leave it silent for ever.
+Messages are hints, so nothing waits for a disk on their account, and one is read and deleted in a
+single round trip where `visibility_timeout` is 0: Celery acknowledges it before its task in any
+case. There is no acknowledgement then that could fail, because the connection is lost; as many such
+messages as a worker may have would leave it silent for ever.
 
 A worker that begins to listen makes the queue's trigger anew in kombu's own transport, which needs
 the table for itself: it would wait for one that was frozen while it took a message, and everybody
@@ -22,8 +23,11 @@ import time
 from queue import Empty
 from typing import Any
 
+import psycopg
 from kombu.transport import pgmq
+from pgmq import PGMQueue
 from psycopg.errors import ReadOnlySqlTransaction
+from psycopg_pool import ConnectionPool
 
 # Nothing is asked of the database meanwhile.
 SOON_SECONDS = 0.02
@@ -38,12 +42,13 @@ class Channel(pgmq.Channel):
             raise Empty
         super().drain_events(*args, **kwargs)  # type: ignore[no-untyped-call]
 
-    def basic_ack(self, delivery_tag: str, multiple: bool = False) -> None:
-        try:
-            super().basic_ack(delivery_tag, multiple)  # type: ignore[no-untyped-call]
-        except BaseException:
-            self.qos.ack(delivery_tag)
-            raise
+    def basic_consume(  # type: ignore[override]
+        self, queue: str, *args: Any, **kwargs: Any
+    ) -> None:
+        if not self.visibility_timeout:
+            # Taken by `pop`, and counted as one that the worker has until its task begins.
+            self._noack_queues.add(queue)
+        super().basic_consume(queue, *args, **kwargs)  # type: ignore[no-untyped-call]
 
     def _maybe_enable_notify(self, queue: str, queue_name: str | None = None) -> None:
         if self.use_notify:
@@ -69,8 +74,45 @@ class Transport(pgmq.Transport):
     Channel = Channel
     connection_errors = (*pgmq.Transport.connection_errors, ReadOnlySqlTransaction)
     hands_are_full = False
+    _pool: ConnectionPool | None = None
 
     def _get_notify_waiter(self) -> Any:
         if self._notify_waiter is None:
-            self._notify_waiter = Waiter(self, self._get_pgmq_client().config.dsn)
+            self._notify_waiter = Waiter(self, self._conn_string)
         return self._notify_waiter
+
+    def _create_pgmq_client(self) -> Any:
+        """Return kombu's client, with sessions of which each statement commits by itself."""
+        options = self._options
+        self._pool = ConnectionPool(
+            self._conn_string,
+            min_size=1,
+            max_size=options["pool_size"],
+            timeout=options["pool_timeout"],
+            kwargs={"autocommit": True},
+            configure=wait_for_no_disk,
+            open=True,
+        )
+        return PGMQueue(conn_string=self._conn_string, pool=self._pool, init_extension=False)
+
+    def close_connection(self, connection: Any) -> None:
+        try:
+            super().close_connection(connection)
+        finally:
+            if self._pool is not None:
+                self._pool.close()
+
+    @property
+    def _conn_string(self) -> str:
+        return str(self._options["conn_string"])
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        client: Any = self.client
+        options: dict[str, Any] = client.transport_options
+        return options
+
+
+def wait_for_no_disk(connection: psycopg.Connection[Any]) -> None:
+    """What a crash of the server loses of the last moment's hints, the next sweep makes good."""
+    connection.execute("SET synchronous_commit = off")

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 
 from workflows.core.definitions import Workflow
 from workflows.core.errors import InvalidInput, StartConflict, UnstorableValue
@@ -19,7 +19,6 @@ from workflows.core.values import Json, to_json
 from workflows.core.words import is_storable
 from workflows.failpoints import failpoint
 from workflows.models import Run, Tenant
-from workflows.models.run import START_KEY_CONSTRAINT
 from workflows.registry import registry
 from workflows.services import hints
 from workflows.services.purge import is_purged_input
@@ -70,12 +69,7 @@ def start(
         workflow, input, tenant=tenant.pk, version=version, start_key=start_key, labels=labels
     )
     failpoint("before_start")
-    try:
-        with transaction.atomic():
-            run.save(force_insert=True)
-    except IntegrityError as error:
-        if START_KEY_CONSTRAINT not in str(error):
-            raise
+    if not store([run]):
         return started_before(run)
     failpoint("after_start")
     hints.run_is_ready(run.pk)
