@@ -16,9 +16,11 @@ class WorkflowsConfig(AppConfig):
         from workflows.services.children_step import execute_children, execute_parallel
         from workflows.services.kinds import register_kind
         from workflows.services.sleep_step import execute_sleep
+        from workflows.services.wait_step import execute_wait
 
         register_kind("branch", execute_branch)
         register_kind("sleep", execute_sleep)
+        register_kind("wait", execute_wait)
         register_kind("children", execute_children)
         register_kind("parallel", execute_parallel)
 

@@ -55,6 +55,27 @@ KNOWN = frozenset(
         "after_purge",  # the rows say purged, the objects are there
         "before_purged",
         "after_purged",
+        # Waits and events.
+        "before_event",
+        "event_stored",  # and given, in a transaction that is still open
+        "after_event",  # it is committed, and nobody was told of its run
+        "before_decide",  # what comes of a wait
+        "wait_opened",  # it was not looked for events yet, and nothing is committed
+        "after_decide",
+        "before_match",  # of an event that is stored
+        "after_match",
+        "before_attach",  # and what else people do to events
+        "after_attach",
+        "before_dismiss",
+        "after_dismiss",
+        "before_restore",
+        "after_restore",
+        "before_replay",
+        "after_replay",
+        "before_sent",  # an event by hand
+        "after_sent",
+        "before_purge_events",
+        "after_purge_events",
         # What people do.
         "before_cancel",
         "after_cancel",

@@ -23,7 +23,7 @@ DECISIONS: dict[str, str] = {
     DecisionKind.FAIL_RUN: "End the run",
 }
 
-# Holds of a run, not of a write: what would settle them.
+# Holds of a run or an event, not of a write: what would settle them.
 RUN_HOLDS: dict[str, str] = {
     HoldReason.NOT_READY: "Setting up what is missing, then trying the step again.",
     "step_failed": "Mending what made the step fail, then trying it again.",
@@ -31,6 +31,11 @@ RUN_HOLDS: dict[str, str] = {
     "step_missing": "Workers whose version has this step again, then trying it again; or a later "
     "version that migrates from this one, and manage.py migrate_runs.",
     "step_crashed": "Finding out in the logs why Romulus could not go on, then trying it again.",
+    "ambiguous_event": "Attaching the event to the wait that is meant, or dismissing it.",
+    "deadline": "The event, if it comes late: trying the step again takes it, or waits anew.",
+    "payload_unfit": "A payload type that fits what came, then trying it again: it reads the same "
+    "event.",
+    "event_purged": "Ending the run: what the event brought is kept no more.",
     "output_not_storable": "A corrected step, then trying it again.",
 }
 

@@ -41,6 +41,7 @@ from workflows.failpoints import failpoint
 from workflows.models import Run
 from workflows.services import hints
 from workflows.services.clock import database_now
+from workflows.services.waits import cancel_open
 
 log = structlog.get_logger(__name__)
 
@@ -48,6 +49,10 @@ MIN_NOTE = 20  # characters: who told you, and where it is written down, fit in 
 MAX_NOTE = 4000
 MAX_RESOURCE = 300
 CODE_LENGTH = 6
+OF_AN_EVENT = (
+    "This hold is of an event: attach the event to a wait or dismiss it, on its page or with "
+    "manage.py events. The hold ends with that."
+)
 
 RUN_KINDS = (DecisionKind.TRY_AGAIN, DecisionKind.FAIL_RUN, DecisionKind.KEEP_HOLDING)
 
@@ -108,6 +113,8 @@ def record_decision(hold_id: UUID, user: User, answer: Answer) -> Decision:
 def locked(hold_id: UUID) -> Hold:
     """Lock run, operation and hold, in that order, and return the hold with both."""
     run_id = Hold.objects.values_list("run_id", flat=True).get(pk=hold_id)
+    if run_id is None:
+        raise NotAllowed(OF_AN_EVENT)
     run = Run.objects.select_for_update().get(pk=run_id)
     hold = Hold.objects.select_for_update(of=("self",)).select_related("queue").get(pk=hold_id)
     hold.run = run
@@ -138,7 +145,7 @@ def check_answer(hold: Hold, answer: Answer) -> None:
         )
     if not is_storable(note, MAX_NOTE):
         raise InvalidDecision("note", f"Plain text of {MAX_NOTE:,} characters at most.")
-    subject = hold.operation_id or hold.run_id
+    subject = hold.case_id
     if answer.code.strip().lower() != code_of(subject):
         raise InvalidDecision(
             "code", f"The {CODE_LENGTH} characters are not the last ones of this ID."
@@ -173,7 +180,7 @@ def offer_on_run(hold: Hold, kind: DecisionKind) -> Option:
             "The provider has refused it for good: it would be refused again.",
             "Ending the run, and starting a new one.",
         )
-    unsettled = hold.run.operations.exclude(state__in=SETTLED).exists()
+    unsettled = hold.held_run.operations.exclude(state__in=SETTLED).exists()
     if kind is DecisionKind.FAIL_RUN and unsettled:
         return Option(
             kind,
@@ -262,7 +269,7 @@ def act(hold: Hold, decision: Decision) -> None:
     )
     if hold.operation is not None:
         move_operation(hold.operation, kind)
-    move_run(hold.run, kind)
+    move_run(hold.held_run, kind)
 
 
 def move_operation(operation: Operation, kind: DecisionKind) -> None:
@@ -292,6 +299,7 @@ def move_run(run: Run, kind: DecisionKind) -> None:
     if kind is DecisionKind.FAIL_RUN:
         failure = {"reason": "decided", "message": "A person ended it."}
         moved = Run.objects.move(run, RunState.FAILED, failure=failure)
+        cancel_open(run.pk)
     else:
         # What was tried before the decision does not count against what comes after it.
         moved = Run.objects.move(run, RunState.READY, failure=None, failures=0, losses=0)

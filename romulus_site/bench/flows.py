@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import time
+from datetime import timedelta
 from pathlib import Path
 
 from workflows.core.definitions import Workflow
@@ -47,9 +48,14 @@ def clocked(name: str, steps: int) -> Workflow:
 
 def tell(run: RunView) -> float:
     """Tell the bench, if it listens, that a step of `run` is at work here; return the time."""
+    return tell_of(str(run.id))
+
+
+def tell_of(name: str) -> float:
+    """Tell the bench that whatever has this name is at work here; return the time."""
     now = time.time()
     if EAR:
-        message = json.dumps({"run": str(run.id), "pid": os.getpid(), "at": now})
+        message = json.dumps({"run": name, "pid": os.getpid(), "at": now})
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as teller:
             teller.sendto(message.encode(), EAR)
     return now
@@ -60,6 +66,28 @@ short_run = idle("bench.short", 1)
 # Has every statement of a walk in it: the first step, one in between, the last.
 warm_up = idle("bench.warm_up", 3)
 clocked_run = clocked("bench.clocked", CLOCKED_STEPS)
+EVENT_TYPE = "bench.event"
+
+
+def expecting(name: str) -> Workflow:
+    """Return a workflow that waits for the event with the correlation that its input names."""
+    workflow = Workflow(name, version=1)
+
+    @workflow.wait(event=EVENT_TYPE, within=timedelta(days=30))
+    def arrived(run: RunView) -> str:
+        correlation: str = run.input["correlation"]
+        return correlation
+
+    @workflow.step()
+    def go_on(run: RunView) -> float:
+        return tell(run)
+
+    return workflow
+
+
+expecting_run = expecting("bench.expecting")
+# The same, of which many wait for what never comes.
+parked_run = expecting("bench.parked")
 stuck_run = Workflow("bench.stuck", version=1)
 
 

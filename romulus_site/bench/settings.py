@@ -38,5 +38,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
 # On a broker that others use too, a queue of its own.
 CELERY_TASK_DEFAULT_QUEUE = os.environ.get("ROMULUS_BENCH_QUEUE", product.CELERY_TASK_DEFAULT_QUEUE)
 
+ROOT_URLCONF = "romulus_site.bench.urls"
 ROMULUS_WORKFLOWS = ["romulus_site.bench.flows"]
 ROMULUS_FAILPOINTS: list[str] = []
+CELERY_IMPORTS = ["romulus_site.bench.alone"]

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from pytest_django import Settings
 
 from romulus_site.embedded import broker_options, ensure_pgmq
 from tests.acceptance.counting import booking, counting
+from tests.acceptance.hooking import Hooks
 from tests.acceptance.refunding import counted, refunding, reporting
-from tests.workers import LEASE_SECONDS, Crew, crew
+from tests.acceptance.web import web
+from tests.databases import cloned
+from tests.workers import LEASE_SECONDS, Crew, crew, environment_of
 from workflows.registry import registry
+
+
+@pytest.fixture(scope="module")
+def hooks(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Hooks]:
+    """One console for the tests of a module, on a database of its own."""
+    folder = tmp_path_factory.mktemp("hooks")
+    with django_db_blocker.unblock(), cloned(connection) as url:
+        with web(environment_of(url), folder) as console:
+            yield Hooks(console, folder / "web.log")
+        connections.close_all()
 
 
 @pytest.fixture

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models.functions import Now
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
@@ -22,9 +24,12 @@ from workflows.services.results import result_of
 from workflows.services.run_view import RunView
 from workflows.services.runs import Start, start_many
 from workflows.services.stopping import cancel_run, pause_run
-from workflows.services.sweep import due_runs, sweep
+from workflows.services.sweep import HINTS, due_runs, sweep
+from workflows.sql import limited
 
 pytestmark = pytest.mark.django_db
+
+LONG = 3000  # so many that a plan which reads them all would be seen
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +71,30 @@ def test_however_long_the_backlog_what_has_been_due_longest_is_next() -> None:
     runs = backlog(CANDIDATES + 10)
     claims = [claim_next(worker()) for _ in range(2)]
     assert [claim.run for claim in claims if claim] == [run.pk for run in runs[:2]]
+
+
+@pytest.mark.parametrize(("name", "rows"), [("next_due", CANDIDATES), ("due_runs", HINTS)])
+def test_however_long_the_backlog_few_of_its_rows_are_read(name: str, rows: int) -> None:
+    start_many(ONCE.name, [Start({"act": "act"})] * LONG, tenant=backlog(1)[0].tenant)
+    statement = limited(name, rows)
+    given = {"names": f"{{{ONCE.name}}}", "versions": "{1}", "again": "1"}
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE workflows_run")  # the planner knows how long it is
+        cursor.execute(f"PREPARE looked AS {statement.text.decode()}")
+        try:
+            values = [given[parameter] for parameter in statement.parameters]
+            places = ", ".join(["%s"] * len(values))
+            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE looked ({places})", values)
+            ((((document,),),),) = (cursor.fetchall(),)
+        finally:
+            cursor.execute("DEALLOCATE looked")
+    assert 0 < most_read(document["Plan"], "workflows_run") <= rows
+
+
+def most_read(node: dict[str, Any], table: str) -> float:
+    """The most rows of `table` that a part of this plan has read."""
+    here = node["Actual Rows"] * node["Actual Loops"] if node.get("Relation Name") == table else 0
+    return max([here, *(most_read(part, table) for part in node.get("Plans", []))])
 
 
 def test_of_all_workflows_what_has_been_due_longest_is_next() -> None:

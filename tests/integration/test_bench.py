@@ -18,6 +18,7 @@ from django.core.management import CommandError, call_command
 from romulus_site.bench import (
     ceiling,
     costs,
+    events,
     history,
     latency,
     recovery,
@@ -31,6 +32,9 @@ from romulus_site.bench.steps import Shape, steady
 from romulus_site.bench.talk import Child, ChildFailed
 from romulus_site.bench.walkers import parts
 from tests.databases import url_of
+
+# A server that `DATABASE_URL` names is one for all: none may find the databases of another.
+pytestmark = pytest.mark.xdist_group("bench")
 
 WALK = ("--in-flight", 1, 2, "--runs", 2, "--steps", 3, "--repeats", 1)
 SUMMARY = {"median", "lowest", "highest"}
@@ -113,12 +117,28 @@ def test_ceiling_as_json(server_of_the_tests: None) -> None:
 def test_latency_of_a_start_and_of_a_step_with_a_real_worker(server_of_the_tests: None) -> None:
     document = measured("latency", "--runs", 2, "--pause", 0.01)
     assert document["broker"] == "pgmq"
-    for name in ("start_to_first_step_ms", "start_call_ms", "step_to_step_ms"):
+    times = ("start_to_first_step_ms", "start_call_ms", "celery_alone_ms", "step_to_step_ms")
+    for name in times:
         assert document[name].keys() == SUMMARY | {"p95"}
         assert document[name]["lowest"] > 0
     assert document["commit_ms"].keys() == SUMMARY
+    assert document["start_to_celery_ratio"] > 0
     assert document["step_to_commit_ratio"] > 0
     assert "start to first step, ms" in "\n".join(latency.lines(document))
+
+
+@pytest.mark.processes
+def test_events_gives_latency_rates_memory_and_plans(server_of_the_tests: None) -> None:
+    sizes = ("--events", 50, "--waits", 5, "--runs", 2, "--pause", 0.01)
+    document = measured("events", *sizes, "--deliveries", 16, "--repeats", 1)
+    for side in ("empty", "filled"):
+        found = document[side]
+        assert found["event_to_step_ms"].keys() == SUMMARY | {"p95"}
+        assert found["unmatched_to_bare"]["median"] > 0
+        assert found["matched_to_bare"]["median"] > 0
+        assert sum(found["memory"]["answers"].values()) == events.LARGE_AT_ONCE
+    assert [plan["error"] for plan in document["statements"]] == [None] * 8
+    assert "event to its run's next step, ms" in "\n".join(events.lines(document))
 
 
 @pytest.mark.processes
@@ -233,7 +253,7 @@ def echo(server: socket.socket) -> None:
 
 
 def test_every_measurement_has_its_options() -> None:
-    for measurement in (steps, ceiling, latency, history, start, recovery):
+    for measurement in (steps, ceiling, latency, events, history, start, recovery):
         parser = argparse.ArgumentParser()
         measurement.add_arguments(parser)
         assert vars(parser.parse_args([]))

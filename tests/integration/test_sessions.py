@@ -1,13 +1,19 @@
-"""Sessions of the database that are of no use any more, and those of another process."""
+"""Sessions of the database that are kept, that are of no use any more, and of another process."""
 
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from django.db import OperationalError, close_old_connections, connection
+from celery import current_app
+from django.db import OperationalError, close_old_connections, connection, connections
 
+from romulus_site.celery_fixup import Fixup
+from tests.databases import administration
 from tests.factories import tenant
+from tests.statements import statements
 from workflows.services.clock import database_now
 
 
@@ -22,6 +28,48 @@ def test_a_write_on_a_session_that_only_reads_is_an_outage_and_the_session_is_dr
     close_old_connections()
     assert connection.connection is None
     assert tenant().pk
+
+
+def begin_task() -> None:
+    """What a worker's thread does before each task, and after."""
+    app: Any = current_app
+    (fixup,) = (each for each in app._fixups if isinstance(each, Fixup))
+    task = SimpleNamespace(request=SimpleNamespace(is_eager=False))
+    fixup.worker_fixup.on_task_postrun(task)
+    fixup.worker_fixup.on_task_prerun(task)
+
+
+def test_a_thread_of_a_worker_keeps_its_session_from_task_to_task(committed_db: str) -> None:
+    tenant()
+    session = connection.connection
+    begin_task()
+    with statements() as sent:
+        assert database_now()
+    assert connection.connection is session
+    assert len(sent) == 1  # it answered a moment ago: it is not asked whether it is alive
+
+
+def test_a_session_that_has_rested_is_asked_whether_it_is_alive(
+    committed_db: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant()
+    begin_task()
+    monkeypatch.setattr(connections["default"], "_answered_at", -1000.0)
+    with statements() as sent:
+        assert database_now()
+    assert sent[0] == "SELECT 1"
+    assert vars(connections["default"])["_answered_at"] > 0
+
+
+def test_a_session_that_was_ended_a_moment_ago_is_found_out_by_its_end(committed_db: str) -> None:
+    tenant()
+    session = connection.connection
+    with administration(connection.settings_dict) as admin:
+        # It answers when the session has ended.
+        admin.execute("SELECT pg_terminate_backend(%s, 10000)", [session.info.backend_pid])
+    begin_task()
+    assert tenant().pk
+    assert connection.connection is not session
 
 
 # The test's process has threads, of which the child has no need.

@@ -10,6 +10,7 @@ from django.db import transaction
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from tests.factories import advanced, tenant
+from tests.statements import statements
 from workflows.core.definitions import Workflow
 from workflows.core.errors import InvalidInput, StartConflict, UnknownWorkflow, UsageError
 from workflows.examples.refund import RefundRequest
@@ -50,6 +51,15 @@ def test_a_run_starts_ready_at_its_first_step_with_its_input_checked() -> None:
     assert (run.workflow, run.version) == ("refund", 1)
     assert run.input == {"order": "ORD-7001", "amount": "125.00", "currency": "USD"}
     assert run.labels == {"team": "finance"}
+
+
+def test_a_start_is_one_statement_and_so_one_round_trip() -> None:
+    whose = tenant()
+    with statements() as sent:
+        run = start("refund", REFUND, tenant=whose)
+    (stored,) = sent
+    assert "INSERT INTO workflows_run" in stored
+    assert run.created_at == run.ready_at == Run.objects.get(pk=run.pk).created_at
 
 
 def test_the_input_may_be_the_type_itself() -> None:

@@ -11,11 +11,11 @@
     @refund.write(provider="payments")
     def create_refund(run) -> Intent: ...
 
-Steps run in the order written; `then=` names another step to go on at, or `END`, and a branch
-returns the name of the next. What one step cannot be is refused where it is written
-(`step_checks`), what the steps cannot be together at registration (`graph`), each with file and
-line. Step kinds are executed by whoever registered them (`workflows.services.kinds`); the
-definition only names them.
+Steps run in the order written; `then=` names another step to go on at, or `END`, a branch returns
+the name of the next, and a wait may name one to go on at when its deadline came. What one step
+cannot be is refused where it is written (`step_checks`), what the steps cannot be together at
+registration (`graph`), each with file and line. Step kinds are executed by whoever registered them
+(`workflows.services.kinds`); the definition only names them.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ from workflows.core.registry import Registry
 from workflows.core.step_checks import check_retain
 from workflows.core.step_kinds import StepKinds
 from workflows.core.steps import END, Child, ChildEnd, Step, calling_place
+from workflows.core.waits import ReceivedEvent
 
 __all__ = [
     "END",
     "Child",
     "ChildEnd",
     "Migration",
+    "ReceivedEvent",
     "Registry",
     "Step",
     "Track",

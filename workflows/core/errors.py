@@ -2,6 +2,7 @@
 
     RomulusError
     ├── UsageError                 fix the code or the call
+    │   ├── InvalidSource          names the field that does not fit
     │   ├── InvalidDefinition      a workflow that cannot work; names file and line
     │   ├── UnknownWorkflow
     │   ├── InvalidInput           names the path of the field
@@ -10,12 +11,16 @@
     ├── Conflict                   expected; another one was first
     │   ├── LostOwnership          the run is held by a later claim
     │   ├── RunIsOver              it has ended, and nothing can be done to it
+    │   ├── WaitIsOver             it has what it needed, its deadline came, or it was cancelled
+    │   ├── EventIsTaken           a wait has it, or a person has dismissed it
     │   └── StartConflict          this start key started a run with another input
     ├── OutputError                an output that was not kept, or cannot be had
     │   ├── OutputNotKept          its storage did not keep it; the step's work is done
     │   ├── OutputsAway            the storage of outputs does not answer; later it may
     │   ├── OutputPurged           it was kept as long as its workflow says, and no longer
     │   └── OutputDamaged          it is missing, was changed, or no key opens it
+    ├── DeliveryRefused            what came to a source's address is not taken; says why
+    │   └── BodyBroken             its body is not what its headers say
     └── StepError                  raised by a step's own code to say how to go on
         └── PermanentError         do not try again
 
@@ -34,6 +39,19 @@ class RomulusError(Exception):
 
 class UsageError(RomulusError):
     """This call or definition cannot work."""
+
+
+class InvalidSource(UsageError):
+    """This source of events cannot work.
+
+    Attributes:
+        problems: by field, in sentences.
+    """
+
+    def __init__(self, problems: dict[str, list[str]]) -> None:
+        said = (f"{field}: {' '.join(each)}" for field, each in sorted(problems.items()))
+        super().__init__("; ".join(said))
+        self.problems = problems
 
 
 class InvalidDefinition(UsageError):
@@ -68,6 +86,14 @@ class RunIsOver(Conflict):
     """This run has ended already."""
 
 
+class WaitIsOver(Conflict):
+    """This wait is over already."""
+
+
+class EventIsTaken(Conflict):
+    """This event is with a wait already, or was dismissed."""
+
+
 class StartConflict(Conflict):
     """This start key was used to start a run with another input."""
 
@@ -90,6 +116,24 @@ class OutputPurged(OutputError):
 
 class OutputDamaged(OutputError):
     """This output is missing or was changed."""
+
+
+class DeliveryRefused(RomulusError):
+    """This delivery is not taken.
+
+    Attributes:
+        reason: as it is counted (`core.sources.Refusal`).
+
+    The message is kept as a note and answered to the sender: it holds nothing of the delivery.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class BodyBroken(DeliveryRefused):
+    """This body is not what its headers say."""
 
 
 class StepError(RomulusError):

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
+MAX_EVENT_ID, MAX_TYPE, MAX_CORRELATION = 300, 200, 300  # characters
+MAX_PROBLEM = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Incoming:

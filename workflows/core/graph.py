@@ -2,13 +2,15 @@
 
 A workflow has one main line and, for every branch of a parallel group, a line of its own. The
 group stands for its branches in the main line. Within a line a step leads to the next one, or to
-the one that it names; only a `branch` leads to several. No step leads from one line into another.
+the one that it names; a `branch` leads to several, and a `wait` may go on elsewhere when its
+deadline came. No step leads from one line into another.
 
 `plan_of` refuses what cannot work and works out once what the engine asks for every step.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,9 +65,9 @@ def plan_of(workflow: str, place: str, steps: Steps) -> Plan:
         for name in line:
             check_targets(workflow, steps[name], line, steps, tracks)
     after = {name: follower for line in lines for name, follower in followers(line, steps)}
-    for line in lines:
-        check_cycles(line, after, steps)
     following = {name: following_of(step, after) for name, step in steps.items()}
+    for line in lines:
+        check_cycles(line, following, steps)
     leads = {name: leads_of(steps[name], following, after, tracks) for name in steps}
     first = lines[0][0]
     check_ways_on(steps, after, leads, tracks)
@@ -165,9 +167,10 @@ def followers(line: Sequence[str], steps: Steps) -> Iterable[tuple[str, str]]:
 
 
 def following_of(step: Step, after: Mapping[str, str]) -> tuple[str, ...]:
-    if step.kind == "branch":
-        return tuple(name for name in step.to if name != END)
-    return (after[step.name],) if after[step.name] else ()
+    named = tuple(name for name in step.to if name != END)
+    if step.kind == "branch" or not after[step.name]:
+        return named
+    return (after[step.name], *(name for name in named if name != after[step.name]))
 
 
 def leads_of(
@@ -180,7 +183,7 @@ def leads_of(
 
 def ends(step: Step, after: Mapping[str, str]) -> bool:
     """Return whether the line of `step` can end with it."""
-    return END in step.to if step.kind == "branch" else not after[step.name]
+    return END in step.to or (step.kind != "branch" and not after[step.name])
 
 
 # --- what is refused --------------------------------------------------------------------------
@@ -189,7 +192,8 @@ def ends(step: Step, after: Mapping[str, str]) -> bool:
 def check_targets(
     workflow: str, step: Step, line: Sequence[str], steps: Steps, tracks: Mapping[str, Track]
 ) -> None:
-    for option, target in [("then", step.then), *(("to", name) for name in step.to)]:
+    named = "to" if step.kind == "branch" else "on_deadline"
+    for option, target in [("then", step.then), *((named, name) for name in step.to)]:
         if not target or target == END or target in line:
             continue
         said = f"{step.place}: step {step.name!r} names {target!r} in {option}=, which"
@@ -205,25 +209,33 @@ def check_targets(
         )
 
 
-def check_cycles(line: Sequence[str], after: Mapping[str, str], steps: Steps) -> None:
+def check_cycles(line: Sequence[str], following: Edges, steps: Steps) -> None:
     """Refuse steps that lead back to themselves without a branch among them."""
-    safe: set[str] = set()  # those from which a branch or an end is come to
-    for name in line:
-        path: dict[str, None] = {}
-        at = name
-        while at and at not in safe and at not in path:
-            path[at] = None
-            at = after.get(at, "")
-        if at in path:
-            cycle = list(path)[list(path).index(at) :]
-            start = cycle.index(min(cycle, key=line.index))
-            cycle = cycle[start:] + cycle[:start]
-            # The last one leads back to the earliest, which only a then= can do.
-            raise InvalidDefinition(
-                f"{steps[cycle[-1]].place}: {' -> '.join([*cycle, cycle[0]])} would never end: "
-                "put a branch into it that decides when to go on"
-            )
-        safe.update(path)
+    plain = {name: () if steps[name].kind == "branch" else following[name] for name in line}
+    first = next((name for name in line if name in reached(plain[name], plain)), "")
+    if first:
+        cycle = way_round(first, plain)
+        # The last one leads back to the earliest, which only a then= or an on_deadline= can do.
+        raise InvalidDefinition(
+            f"{steps[cycle[-1]].place}: {' -> '.join([*cycle, first])} would never end: "
+            "put a branch into it that decides when to go on"
+        )
+
+
+def way_round(start: str, edges: Edges) -> list[str]:
+    """Return the shortest way that leads from `start` back to it, without the end."""
+    came_from: dict[str, str] = {}
+    ahead = deque([start])
+    while start not in came_from:
+        at = ahead.popleft()
+        for name in edges[at]:
+            if name not in came_from:
+                came_from[name] = at
+                ahead.append(name)
+    way = [came_from[start]]
+    while way[-1] != start:
+        way.append(came_from[way[-1]])
+    return way[::-1]
 
 
 def check_ways_on(
@@ -243,7 +255,7 @@ def check_ways_on(
     if stuck:
         # Those that lead to nothing but each other are the reason. As every cycle has a branch,
         # one of them is a branch, and no branch comes to fewer steps.
-        branches = [step for name, step in steps.items() if name in stuck and step.to]
+        branches = [step for name, step in steps.items() if name in stuck and step.kind == "branch"]
         reason = min(branches, key=lambda step: len(reached(leads[step.name], leads)))
         raise InvalidDefinition(
             f"{reason.place}: branch {reason.name!r} has no way on: wherever it goes, no end is "

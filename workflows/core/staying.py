@@ -11,8 +11,10 @@ from workflows.core.standing import Carried, Reason, Standing, Stays
 from workflows.core.states import RunState
 from workflows.core.words import describe
 
-# What a waiting run may wait for and move all the same: a time, and its turn.
+# What a waiting run may wait for and move all the same: a time, and its turn. One that waits for
+# events moves to a step that waits for events: its wait goes along as it is.
 WAITS_ANYWHERE = ("sleeping", "turn")
+EVENT = "event"
 
 
 def no_migration(standing: Standing, into: Workflow) -> Stays:
@@ -83,7 +85,11 @@ def bound(standing: Standing, into: Workflow, step: str) -> Stays | None:
             f"Step {step!r} is in a branch of group {track.group!r} in version {into.version}.",
             f"Name the group itself: steps={{{standing.step!r}: {track.group!r}}}.",
         )
-    if standing.state is RunState.WAITING and standing.reason not in WAITS_ANYWHERE:
+    if (
+        standing.state is RunState.WAITING
+        and standing.reason not in WAITS_ANYWHERE
+        and not (standing.reason == EVENT and into.steps[step].kind == "wait")
+    ):
         return Stays(
             Reason.WAITING,
             f"It waits at step {standing.step!r} for something that only this step knows.",

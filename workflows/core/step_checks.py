@@ -15,8 +15,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from pydantic import AwareDatetime
 
 from workflows.core.errors import InvalidDefinition
+from workflows.core.events import MAX_TYPE
 from workflows.core.intents import Intent
 from workflows.core.steps import (
+    END,
     NAME,
     Child,
     ChildEnd,
@@ -24,14 +26,20 @@ from workflows.core.steps import (
     Join,
     Leftover,
     OnAbandon,
+    OnDeadline,
     OnFailure,
     Step,
     StepFunction,
+    WaitOptions,
 )
 from workflows.core.values import adapter
+from workflows.core.waits import ReceivedEvent
+from workflows.core.words import is_storable
 
 LONGEST_TIMEOUT = timedelta(days=7)  # longer work is a wait, or more than one step
 LONGEST_RETAIN = timedelta(days=36_525)  # a century; a database's dates end somewhere
+
+MOST_EVENTS = 1000  # of one wait; they are one output
 
 MOMENTS = (timedelta, datetime, AwareDatetime)  # what a sleep may say that it gives
 
@@ -119,6 +127,21 @@ def output_of_children(function: StepFunction, place: str) -> Any:
     return list[ChildEnd]
 
 
+def output_of_wait(function: StepFunction, place: str, options: WaitOptions) -> Any:
+    """One event or a list of them; at a deadline that lets the run go on, none or fewer."""
+    refuse_write(function, place)
+    if return_type(function, place) not in (str, Any):
+        raise InvalidDefinition(
+            f"{place}: wait {function.__name__!r} returns the correlation of the event, which is "
+            "compared character by character: annotate it -> str"
+        )
+    check_storable(options.payload, place)
+    event = ReceivedEvent[options.payload]  # type: ignore[name-defined]
+    if options.count != 1:
+        return list[event]
+    return event if options.on_deadline in ("fail", "hold") else event | None
+
+
 def refuse_write(function: StepFunction, place: str) -> None:
     written = getattr(function, WRITE_MARK, None)
     if written:
@@ -165,6 +188,8 @@ def check_step(step: Step) -> None:
         check_children(step.place, step.children)
     if step.kind == "branch":
         check_branch(step)
+    if step.wait is not None:
+        check_wait(step.place, step.name, step.wait)
     check_times(step)
     if not NAME.fullmatch(step.name):
         raise InvalidDefinition(
@@ -199,6 +224,49 @@ def check_branch(step: Step) -> None:
         raise InvalidDefinition(
             f"{step.place}: max_visits={step.max_visits!r}: a whole number from 1"
         )
+
+
+def check_wait(place: str, name: str, wait: WaitOptions) -> None:
+    said = f"{place}: wait {name!r}"
+    if not wait.events or not all(map(is_type, wait.events)):
+        raise InvalidDefinition(
+            f"{said}: event= names the type of the event, or several, each of 1 to {MAX_TYPE} "
+            "characters"
+        )
+    if wait.within is not None and wait.until is not None:
+        raise InvalidDefinition(f"{said} has within= and until=: one deadline is enough")
+    if not callable(wait.within) and not isinstance(wait.within, timedelta | None):
+        raise InvalidDefinition(f"{said}: within= is a timedelta, or a function that returns one")
+    if not callable(wait.until) and not is_moment(wait.until):
+        raise InvalidDefinition(
+            f"{said}: until= is a datetime with its zone, or a function that returns one"
+        )
+    if wait.within is None and wait.until is None and wait.on_deadline != "fail":
+        raise InvalidDefinition(
+            f"{said} says on_deadline={shown(wait.on_deadline)} and has no deadline: add within= "
+            "or until="
+        )
+    if wait.target != END and wait.target and not NAME.fullmatch(wait.target):
+        raise InvalidDefinition(
+            f"{said}: on_deadline={wait.on_deadline!r}: one of {get_args(OnDeadline)}, END or a "
+            "step's name"
+        )
+    if not is_count(wait.count) or wait.count > MOST_EVENTS:
+        raise InvalidDefinition(
+            f"{said}: count={wait.count!r}: a whole number from 1 to {MOST_EVENTS:,}"
+        )
+
+
+def is_type(name: object) -> bool:
+    return isinstance(name, str) and bool(name) and is_storable(name, MAX_TYPE)
+
+
+def is_moment(until: object) -> bool:
+    return until is None or (isinstance(until, datetime) and until.tzinfo is not None)
+
+
+def shown(target: str) -> str:
+    return "END" if target == END else repr(target)
 
 
 def check_times(step: Step) -> None:

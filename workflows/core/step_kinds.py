@@ -7,9 +7,9 @@ They only describe; what their steps do is in the handlers of each kind, which r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Unpack, get_args
 
 from workflows.core.errors import InvalidDefinition
 from workflows.core.retry import RetryPolicy
@@ -19,6 +19,7 @@ from workflows.core.step_checks import (
     output_of_children,
     output_of_sleep,
     output_of_step,
+    output_of_wait,
     output_of_write,
     place_of,
     title_of,
@@ -31,11 +32,13 @@ from workflows.core.steps import (
     Join,
     Leftover,
     OnAbandon,
+    OnDeadline,
     OnFailure,
     Step,
     StepFunction,
     StepOptions,
     Target,
+    WaitOptions,
     WriteOptions,
     calling_place,
     name_of,
@@ -161,6 +164,69 @@ class StepKinds:
             timeout=timeout,
             on_failure="fail",
             then=then_of(then),
+        )
+
+    def wait(
+        self,
+        *,
+        event: str | Sequence[str],
+        within: timedelta | Callable[[Any], timedelta] | None = None,
+        until: datetime | Callable[[Any], datetime] | None = None,
+        on_deadline: OnDeadline | Target = "fail",
+        count: int = 1,
+        shared: bool = False,
+        payload: Any = Any,
+        retries: int | RetryPolicy = 0,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        on_failure: OnFailure = "fail",
+        then: Target | None = None,
+        sensitive: bool = False,
+        retain: timedelta | None = None,
+    ) -> Decorator:
+        """Add a step that waits for an event; its function returns the correlation, as text.
+
+            @refund.wait(event="charge.refunded", within=timedelta(days=3), on_deadline="hold")
+            def refunded(run) -> str:
+                return run.output("create_refund")["charge"]
+
+        An event is for this wait if tenant, type and correlation are the same, whenever it came:
+        one that was there before the wait is taken at once. The output is a `ReceivedEvent`; a
+        list of them where `count` is more than 1. No worker is held up meanwhile.
+
+        Args:
+            event: the type, or several of which the first one to come counts.
+            within: how long from now on, or a function of the run that says so.
+            until: when it ends, as a time with its zone, or a function of the run that says so.
+            on_deadline: what the run does when nothing came until then: `fail`, `hold` for a
+                person, `continue` without an event (the output is None), or go on at the step
+                that is named, with the output None. With `count` the output is then a list of
+                those that came.
+            count: how many events it takes, the oldest first.
+            shared: an event that other open waits could take too is given to all of them, if all
+                say so; else it is given to none, and a person is asked.
+            payload: the type of what the event brings. What does not fit it is held for a person.
+        """
+        goes_on = deadline_of(on_deadline)
+        options = WaitOptions(
+            events=(event,) if isinstance(event, str) else tuple(event),
+            within=within,
+            until=until,
+            on_deadline=goes_on,
+            count=count,
+            shared=shared,
+            payload=payload,
+        )
+        return self._adder(
+            "wait",
+            partial(output_of_wait, options=options),
+            retry=policy_of(retries),
+            timeout=timeout,
+            on_failure=on_failure,
+            then=then_of(then),
+            to=(options.target,) if options.target else (),
+            sensitive=sensitive,
+            retain=retain,
+            wait=options,
         )
 
     def children(
@@ -289,6 +355,21 @@ class StepKinds:
                     f"{place}: {name_of(target)!r} is no step of workflow {self.name!r} yet: "
                     "decorate it first, or give its name"
                 )
+
+
+def deadline_of(chosen: OnDeadline | Target) -> str:
+    """The word or the step that `on_deadline` names.
+
+    Raises:
+        InvalidDefinition: a function whose name is one of the words.
+    """
+    name = name_of(chosen)
+    if not isinstance(chosen, str) and name in get_args(OnDeadline):
+        raise InvalidDefinition(
+            f"{calling_place(above=2)}: on_deadline= names the step {name!r}, which is a word of "
+            "its own there: give the step another name"
+        )
+    return name
 
 
 def no_function(_run: Any) -> None:

@@ -11,8 +11,8 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any, Final, Literal, NotRequired, TypedDict
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, NotRequired, TypedDict, get_args
 from uuid import UUID
 
 from workflows.core.retry import RetryPolicy
@@ -31,6 +31,7 @@ DEFAULT_VISITS = 100
 
 OnFailure = Literal["fail", "hold"]
 OnAbandon = Literal["fail", "continue"]
+OnDeadline = Literal["fail", "continue", "hold"]
 Join = Literal["all", "first", "any_failure"]
 Leftover = Literal["cancel", "leave"]
 
@@ -68,6 +69,35 @@ class ChildrenOptions:
     join: Join = "all"
     at_once: int | None = None
     leftover: Leftover = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitOptions:
+    """What a `wait` step expects, and until when.
+
+    Attributes:
+        events: the types of which any will do.
+        within: how long it waits from its opening on, or a function of the run that says so.
+        until: when it ends, or a function of the run that says so; with neither it has no end.
+        on_deadline: what the run does then: `fail`, `continue`, `hold`, or the name of the step
+            at which it goes on, or `END`.
+        count: how many events it takes.
+        shared: other waits that are open may have its events too.
+        payload: the type of what its events bring.
+    """
+
+    events: tuple[str, ...]
+    within: timedelta | Callable[[Any], timedelta] | None = None
+    until: datetime | Callable[[Any], datetime] | None = None
+    on_deadline: str = "fail"
+    count: int = 1
+    shared: bool = False
+    payload: Any = Any
+
+    @property
+    def target(self) -> str:
+        """The step at which the run goes on when the deadline came, or `END`; empty for none."""
+        return "" if self.on_deadline in get_args(OnDeadline) else self.on_deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +143,13 @@ class Step:
     Attributes:
         returns: the type of its output, as later steps read it. Only of a `step` is it what the
             function returns: a `write` leaves its receipt, a `branch` the name that it chose, a
-            `sleep` the moment it slept until, `children` and a `parallel` group how each ended.
+            `sleep` the moment it slept until, a `wait` its events, `children` and a `parallel`
+            group how each ended.
         place: "file:line" of the author's function or call, for messages.
         title: what the step does: the first line of its docstring, or its name in words.
         then: the name of the step that follows, or `END`; empty is the next in written order.
-        to: of a `branch`, what it may choose from: names and `END`.
+        to: of a `branch`, what it may choose from: names and `END`; of a `wait`, where it goes on
+            when its deadline came.
         max_visits: of a `branch`, how often one run may come to it.
         atomic: its own ORM writes commit with its checkpoint.
         sensitive: its output is encrypted at rest.
@@ -143,6 +175,7 @@ class Step:
     retain: timedelta | None = None
     children: ChildrenOptions | None = None
     branches: tuple[tuple[str, ...], ...] = ()
+    wait: WaitOptions | None = None
 
 
 class StepOptions(TypedDict):
@@ -160,6 +193,7 @@ class StepOptions(TypedDict):
     retain: NotRequired[timedelta | None]
     children: NotRequired[ChildrenOptions]
     branches: NotRequired[tuple[tuple[str, ...], ...]]
+    wait: NotRequired[WaitOptions]
 
 
 def policy_of(retries: int | RetryPolicy) -> RetryPolicy:

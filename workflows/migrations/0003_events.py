@@ -128,6 +128,7 @@ class Migration(migrations.Migration):
                 ("ambiguous_at", models.DateTimeField(null=True)),
                 ("dismissed_at", models.DateTimeField(null=True)),
                 ("dismissed_by", models.CharField(blank=True, max_length=150)),
+                ("dismissed_reason", models.CharField(blank=True, max_length=500)),
                 ("duplicates", models.IntegerField(default=0)),
                 ("last_duplicate_at", models.DateTimeField(null=True)),
                 ("purged_at", models.DateTimeField(null=True)),
@@ -352,6 +353,21 @@ class Migration(migrations.Migration):
                 name="event_to_act_on",
             ),
         ),
+        migrations.AddIndex(
+            model_name="event",
+            index=models.Index(
+                condition=models.Q(
+                    models.Q(
+                        ("state", workflows.core.states.EventState["MATCHED"]),
+                        ("dismissed_at__isnull", False),
+                        _connector="OR",
+                    ),
+                    ("purged_at__isnull", True),
+                ),
+                fields=["source", "id"],
+                name="event_body_kept",
+            ),
+        ),
         migrations.AddConstraint(
             model_name="event",
             constraint=models.UniqueConstraint(fields=("source", "event_id"), name="event_once"),
@@ -403,6 +419,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="wait",
+            index=models.Index(fields=["run", "-id"], name="wait_run"),
+        ),
+        migrations.AddIndex(
+            model_name="wait",
             index=models.Index(
                 condition=models.Q(("state", workflows.core.states.WaitState["WAITING"])),
                 fields=["tenant", "correlation"],
@@ -420,10 +440,6 @@ class Migration(migrations.Migration):
                 fields=["tenant", "-id"],
                 name="wait_open_newest",
             ),
-        ),
-        migrations.AddConstraint(
-            model_name="wait",
-            constraint=models.UniqueConstraint(fields=("run", "step", "visit"), name="wait_once"),
         ),
         migrations.AddConstraint(
             model_name="wait",

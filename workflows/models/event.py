@@ -6,15 +6,20 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from workflows.core.events import MAX_CORRELATION, MAX_EVENT_ID, MAX_PROBLEM, MAX_TYPE
 from workflows.core.states import EventState
 from workflows.models.event_source import EventSource
 from workflows.models.ids import new_id
 from workflows.models.tenant import Tenant
 
-MAX_EVENT_ID, MAX_TYPE, MAX_CORRELATION = 300, 200, 300  # characters
-
 # What a wait may still take.
 UNCONSUMED = Q(state__in=[EventState.STORED, EventState.LATE], dismissed_at__isnull=True)
+# What a person may have to see to.
+TO_ACT_ON = ~Q(state=EventState.MATCHED) & Q(dismissed_at__isnull=True)
+# Nobody needs it any more, and its body is still kept.
+BODY_KEPT = (Q(state=EventState.MATCHED) | Q(dismissed_at__isnull=False)) & Q(
+    purged_at__isnull=True
+)
 
 
 class Event(models.Model):
@@ -42,11 +47,12 @@ class Event(models.Model):
 
     state = models.CharField(max_length=16, default=EventState.STORED)
     # Why it was rejected, or why it is late, for people.
-    problem = models.CharField(max_length=500, blank=True)
+    problem = models.CharField(max_length=MAX_PROBLEM, blank=True)
     # More than one wait could take it, and nothing is picked at random.
     ambiguous_at = models.DateTimeField(null=True)
     dismissed_at = models.DateTimeField(null=True)
     dismissed_by = models.CharField(max_length=150, blank=True)
+    dismissed_reason = models.CharField(max_length=500, blank=True)
     duplicates = models.IntegerField(default=0)
     last_duplicate_at = models.DateTimeField(null=True)
     purged_at = models.DateTimeField(null=True)
@@ -72,6 +78,8 @@ class Event(models.Model):
             models.Index(
                 name="event_to_act_on",
                 fields=["tenant", "-id"],
-                condition=~Q(state=EventState.MATCHED) & Q(dismissed_at__isnull=True),
+                condition=TO_ACT_ON,
             ),
+            # What the purge takes, the oldest first.
+            models.Index(name="event_body_kept", fields=["source", "id"], condition=BODY_KEPT),
         ]

@@ -7,15 +7,19 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from workflows.core.events import MAX_CORRELATION, MAX_TYPE
 from workflows.core.states import WaitState
-from workflows.models.event import MAX_CORRELATION, MAX_TYPE, Event
+from workflows.models.event import Event
 from workflows.models.ids import new_id
 from workflows.models.run import Run
 from workflows.models.tenant import Tenant
 
 
 class Wait(models.Model):
-    """A run's wait at one step and visit; resolved once, by events, its deadline or an end."""
+    """A run's wait at one step and visit; resolved once, by events, its deadline or an end.
+
+    When a person lets the step be tried again after its deadline, it waits anew: another row.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="waits", db_index=False)
@@ -36,7 +40,6 @@ class Wait(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(name="wait_once", fields=["run", "step", "visit"]),
             models.UniqueConstraint(
                 name="wait_one_open_per_run",
                 fields=["run"],
@@ -52,6 +55,8 @@ class Wait(models.Model):
             ),
         ]
         indexes = [
+            # The latest of a run's position: one that ran out may be tried again by a person.
+            models.Index(name="wait_run", fields=["run", "-id"]),
             # Who could take an event that arrives.
             models.Index(
                 name="wait_open",

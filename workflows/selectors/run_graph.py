@@ -25,7 +25,7 @@ from workflows.selectors.words import counted, way_of
 Where = Literal["done", "here", "todo", "off"]
 
 # Kinds whose time is a wait: how often they were tried says nothing about them.
-WAITS = frozenset({"sleep", "children", "parallel"})
+WAITS = frozenset({"sleep", "wait", "children", "parallel"})
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from workflows.services.claims import (
     claim_next,
     claim_run,
     commit_step,
+    hold,
     record_superseded,
     release,
 )
@@ -36,6 +37,7 @@ from workflows.services.failures import OUTAGE, call
 from workflows.services.kinds import (
     Again,
     Cancel,
+    Decide,
     Done,
     Fail,
     Hold,
@@ -49,6 +51,7 @@ from workflows.services.pauses import is_paused
 from workflows.services.run_holds import open_run_hold
 from workflows.services.run_view import RunView
 from workflows.services.settling import asked_by, close_all, unsettled, why_cancelled
+from workflows.sql import fetch
 
 log = structlog.get_logger(__name__)
 
@@ -225,6 +228,8 @@ def let_compute(claim: Claim) -> None:
 
 def settle(claim: Claim, result: Result, keeper: Keeper) -> Claim | None:
     """Write the result in one transaction; return the claim on the next step, if any."""
+    if isinstance(result, Decide):
+        return settle_decided(claim, result, keeper)
     if isinstance(result, Done):
         try:
             return settle_done(claim, result, keeper)
@@ -252,6 +257,20 @@ def settle(claim: Claim, result: Result, keeper: Keeper) -> Claim | None:
     if not isinstance(result, Again | Park):
         look_at_parent(claim.parent)
     return None
+
+
+def settle_decided(claim: Claim, undecided: Decide, keeper: Keeper) -> Claim | None:
+    """Decide and write in one transaction, under its locks; they come before the run's."""
+    following = None
+    failpoint("before_decide", claim.step.name)
+    with transaction.atomic():
+        fetch("lock_matching", {"keys": undecided.keys})
+        hold(claim)
+        result = undecided.decide()
+        if result is not None:
+            following = settle(claim, result, keeper)
+    failpoint("after_decide", claim.step.name)
+    return settle(claim, execute(claim), keeper) if result is None else following
 
 
 def not_kept(error: OutputNotKept) -> Hold:

@@ -7,7 +7,7 @@ brings `write`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -71,7 +71,19 @@ class Cancel:
     also: Also = nothing
 
 
-Result = Done | Park | Hold | Fail | Again | Cancel
+@dataclass(frozen=True)
+class Decide:
+    """What comes of the step shows only under locks, in the transaction that writes it down.
+
+    `decide` returns None when nothing is to be written of the run: what it has done is committed,
+    and the step is executed anew.
+    """
+
+    keys: Sequence[int]  # that are locked before the run (`services.inbox`)
+    decide: Callable[[], Result | None]
+
+
+Result = Done | Park | Hold | Fail | Again | Cancel | Decide
 Handler = Callable[[Claim, RunView], Result]
 
 handlers: dict[str, Handler] = {}

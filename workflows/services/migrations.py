@@ -42,6 +42,7 @@ from workflows.services.migration_plans import Plan, batches, earlier, planned
 from workflows.services.outputs import keep_output
 from workflows.services.settling import close_holds
 from workflows.services.standings import standings_of, with_parents
+from workflows.services.waits import follow
 
 log = structlog.get_logger(__name__)
 
@@ -230,6 +231,7 @@ def rewrite(run: Run, moves: Moves, into: Workflow, **changes: Any) -> None:
     else:
         moved = Run.objects.move(run, moves.state, failure=None, **changes)
     assert moved, "the run is locked"
+    follow(run, moves.step, moves.visit, waits=into.steps[moves.step].kind == "wait")
     if run.state == RunState.RUNNING:
         # What it has waited for counts on, as after a take-over; becoming ready forgets it.
         Run.objects.filter(pk=run.pk).update(wake_at=run.wake_at)

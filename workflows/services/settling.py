@@ -13,6 +13,7 @@ from uuid import UUID
 
 from workflows.core.standing import KnownOperation
 from workflows.models import Run
+from workflows.services.waits import cancel_open
 
 
 class Open(Protocol):
@@ -63,6 +64,7 @@ def unsettled_of(runs: Collection[UUID]) -> Mapping[UUID, str]:
 
 def close_all(run: UUID, by: str) -> None:
     """Close what is open of a run that ends now, in the caller's transaction."""
+    cancel_open(run)
     for each in _registered:
         each.close(run, by)
 

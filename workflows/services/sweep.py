@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from operator import itemgetter
 from uuid import UUID
 
 import structlog
@@ -22,6 +23,7 @@ from workflows.services.claims import of_pairs
 from workflows.services.ownership import Keeper
 from workflows.services.pauses import going_on
 from workflows.services.stopping import end_cancelled
+from workflows.services.waits import match_missed
 from workflows.sql import fetch
 
 log = structlog.get_logger(__name__)
@@ -44,7 +46,7 @@ def hint_due_runs() -> int:
 
 
 def due_runs(*, batch: int = HINTS, again: float | None = None) -> list[UUID]:
-    """Return runs that this process has the code for and nobody was told of lately.
+    """Return runs that this process has the code for and nobody was told of lately, in their order.
 
     Args:
         batch: at most so many ready ones, and as many with expired leases.
@@ -53,9 +55,9 @@ def due_runs(*, batch: int = HINTS, again: float | None = None) -> list[UUID]:
     again = settings.ROMULUS_SWEEP_SECONDS if again is None else again
     pairs = of_pairs(going_on(registry.pairs()))
     failpoint("before_hint")
-    due = [row["id"] for row in fetch("due_runs", pairs | {"batch": batch, "again": again})]
+    due = fetch("due_runs", pairs | {"batch": batch, "again": again})
     failpoint("after_hint")
-    return due
+    return [row["id"] for row in sorted(due, key=itemgetter("ready_at"))]
 
 
 def wake_due_runs() -> int:
@@ -67,7 +69,7 @@ def wake_due_runs() -> int:
     return len(woken)
 
 
-duties: list[Duty] = [wake_due_runs, see_ends, end_cancelled]
+duties: list[Duty] = [wake_due_runs, see_ends, end_cancelled, match_missed]
 
 
 def register_duty(duty: Duty) -> None:

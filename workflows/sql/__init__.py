@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
 
-from workflows.sql.statement import Statement
+from workflows.sql.pipeline import Asked, run_together
+from workflows.sql.statement import Row, Statement
 
 NAME = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
@@ -24,6 +26,16 @@ def load(path: Path) -> dict[str, str]:
 
 QUERIES = load(Path(__file__).with_name("queries.sql"))
 STATEMENTS = {name: Statement(name, text) for name, text in QUERIES.items()}
+LIMIT = "batch"
+
+
+@cache
+def limited(name: str, rows: int) -> Statement:
+    """Return the named statement with its limit written into it.
+
+    A statement is planned once, and whoever plans it has to know that it wants few rows of many.
+    """
+    return Statement(f"{name}_{rows:d}", QUERIES[name].replace(f"%({LIMIT})s", f"{rows:d}"))
 
 
 def fetch(name: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
@@ -34,7 +46,31 @@ def fetch(name: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
     Raises:
         OperationalError, InterfaceError: Django's, when the database is away.
     """
-    connection.close_if_health_check_failed()
-    connection.ensure_connection()
-    with connection.wrap_database_errors:
-        return STATEMENTS[name].fetch(connection.connection, parameters)
+    statement = STATEMENTS[name]
+    if LIMIT in statement.parameters:
+        statement = limited(name, parameters[LIMIT])
+    # Looked up once: `connection` would look for itself at each of these.
+    own = connections[DEFAULT_DB_ALIAS]
+    own.close_if_health_check_failed()
+    if own.connection is None:
+        own.ensure_connection()
+    with own.wrap_database_errors:
+        return statement.fetch(own.connection, parameters)
+
+
+def fetch_together(*asked: tuple[str, dict[str, Any]]) -> list[list[Row]]:
+    """Run the named statements one after the other in one round trip; return the rows of each.
+
+    Inside a transaction only. Each sees what others have committed before it begins, also while
+    one before it has waited for a lock.
+
+    Raises:
+        OperationalError, InterfaceError: as `fetch`; nothing after the one that failed was run.
+    """
+    own = connections[DEFAULT_DB_ALIAS]
+    assert own.in_atomic_block, "apart from a transaction they would be one by themselves"
+    if own.connection is None:
+        own.ensure_connection()
+    statements = [Asked(STATEMENTS[name], given) for name, given in asked]
+    with own.wrap_database_errors:
+        return run_together(own.connection, statements)

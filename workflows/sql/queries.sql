@@ -1,5 +1,6 @@
 -- The hot statements of the execution record. Each is one round trip and one commit, prepared once
--- per connection. Lock order everywhere: parent run, run, then what belongs to it. The clock is
+-- per connection. Lock order everywhere: what waits and events are matched under (`lock_matching`),
+-- parent run, run, then what belongs to it: its wait, then events. The clock is
 -- the database's, at the start of the statement, as in Django's own Now().
 -- An attempt's row is written when the attempt ends; until then its facts are columns of the run.
 
@@ -89,11 +90,16 @@ CROSS JOIN LATERAL (
     WHERE r.state = 'ready' AND r.paused_at IS NULL
       AND r.workflow = p.workflow AND r.version = p.version
       AND r.ready_at <= statement_timestamp()
-      AND NOT EXISTS (
-          SELECT FROM workflows_pause s
-          WHERE (s.workflow = '' OR s.workflow = r.workflow)
-            AND (s.tenant_id IS NULL OR s.tenant_id = r.tenant_id)
-      )
+      -- A CASE, so that this is asked of one row after the other in the order of the index. As a
+      -- join the planner takes it to leave nothing, and sorts the whole backlog.
+      AND CASE
+          WHEN EXISTS (
+              SELECT FROM workflows_pause s
+              WHERE (s.workflow = '' OR s.workflow = r.workflow)
+                AND (s.tenant_id IS NULL OR s.tenant_id = r.tenant_id)
+          ) THEN false
+          ELSE true
+      END
     ORDER BY r.ready_at
     LIMIT %(batch)s
 ) d
@@ -249,11 +255,14 @@ waiting AS (
           AND r.ready_at <= statement_timestamp()
           AND (r.hinted_at IS NULL
                OR r.hinted_at < statement_timestamp() - %(again)s * interval '1 second')
-          AND NOT EXISTS (
-              SELECT FROM workflows_pause s
-              WHERE (s.workflow = '' OR s.workflow = r.workflow)
-                AND (s.tenant_id IS NULL OR s.tenant_id = r.tenant_id)
-          )
+          AND CASE  -- as in `next_due`
+              WHEN EXISTS (
+                  SELECT FROM workflows_pause s
+                  WHERE (s.workflow = '' OR s.workflow = r.workflow)
+                    AND (s.tenant_id IS NULL OR s.tenant_id = r.tenant_id)
+              ) THEN false
+              ELSE true
+          END
         ORDER BY r.ready_at
         LIMIT %(batch)s
     ) d
@@ -292,7 +301,7 @@ due AS (
 )
 UPDATE workflows_run r SET hinted_at = statement_timestamp()
 FROM due WHERE r.id = due.id
-RETURNING r.id
+RETURNING r.id, r.ready_at
 
 -- wake_due --
 -- Waiting runs whose time has come. `wake_at` stays: it tells the step what it has waited for.
@@ -342,3 +351,209 @@ SET seen_at = statement_timestamp(),
     swept_at = coalesce(statement_timestamp() - %(swept)s * interval '1 second', swept_at)
 WHERE id = %(worker)s
 RETURNING id
+
+-- be_patient --
+-- Until the transaction ends a statement of it waits so long for a lock, and then fails.
+SELECT set_config('lock_timeout', %(patience)s, true)
+
+-- lock_matching --
+-- Until the transaction ends nobody else stores an event, opens a wait or ends one by its deadline
+-- for these tenants, types and correlations. A statement of its own: the next one sees what the
+-- holder before has committed. The keys come sorted.
+SELECT pg_advisory_xact_lock(key) FROM unnest(%(keys)s) AS key
+
+-- open_waits --
+-- The waits that could take an event, locked with their runs, in one order for everybody. What is
+-- being cancelled takes nothing more. The deadline is the last moment that counts; whether it has
+-- been carried out yet does not. An event that arrives now is received at this very `moment`.
+SELECT w.id, w.run_id, w.shared, statement_timestamp() AS moment
+FROM workflows_wait w JOIN workflows_run r ON r.id = w.run_id
+WHERE w.state = 'waiting' AND w.tenant_id = %(tenant)s AND w.correlation = %(correlation)s
+  AND %(type)s = ANY(w.event_types)
+  AND (w.deadline IS NULL OR w.deadline >= coalesce(%(received_at)s, statement_timestamp()))
+  AND r.cancel_asked_at IS NULL
+ORDER BY w.run_id
+FOR UPDATE OF r, w
+
+-- store_event --
+-- Keep an event, count it if its source has sent its ID before, and give it to `waits`, which are
+-- locked. A wait that has all that it needs is resolved, and its run is ready: one statement, so
+-- no event is ever taken by a wait whose run does not go on.
+-- `late` is for people: the latest wait that it would have fitted is over.
+WITH before AS (
+    SELECT w.step, w.state, w.deadline
+    FROM workflows_wait w
+    WHERE %(state)s = 'stored'
+      AND w.tenant_id = %(tenant)s AND w.correlation = %(correlation)s
+      AND %(type)s = ANY(w.event_types)
+    ORDER BY w.id DESC
+    LIMIT 1
+),
+stored AS (
+    INSERT INTO workflows_event AS e
+        (id, source_id, tenant_id, event_id, type, correlation, received_at, content_type,
+         encoding, body, state, problem, ambiguous_at, dismissed_by, dismissed_reason, duplicates)
+    SELECT %(event)s, %(source)s, %(tenant)s, %(event_id)s, %(type)s, %(correlation)s,
+        coalesce(%(received_at)s, statement_timestamp()), %(content_type)s, %(encoding)s,
+        %(body)s,
+        CASE WHEN b.step IS NULL OR %(ambiguous)s THEN %(state)s ELSE 'late' END,
+        CASE
+            WHEN b.step IS NULL OR %(ambiguous)s THEN %(problem)s
+            WHEN b.state = 'resolved'
+            THEN 'The wait at step ' || b.step || ' had what it needed already.'
+            WHEN b.state = 'expired' OR b.deadline < statement_timestamp()
+            THEN 'It came after the deadline of the wait at step ' || b.step || '.'
+            ELSE 'The wait at step ' || b.step || ' was cancelled.'
+        END,
+        CASE WHEN %(ambiguous)s THEN statement_timestamp() END, '', '', 0
+    FROM (SELECT) one LEFT JOIN before b ON true
+    ON CONFLICT (source_id, event_id)
+    DO UPDATE SET duplicates = e.duplicates + 1, last_duplicate_at = statement_timestamp()
+    RETURNING e.id, e.state
+),
+given AS (
+    INSERT INTO workflows_match (id, event_id, wait_id, at, by, reason)
+    SELECT n.id, s.id, n.wait, statement_timestamp(), '', ''
+    FROM stored s, unnest(%(matches)s, %(waits)s) AS n (id, wait)
+    WHERE s.id = %(event)s
+    RETURNING wait_id
+),
+resolved AS (
+    UPDATE workflows_wait w
+    SET state = 'resolved', resolved_at = statement_timestamp()
+    FROM given g
+    WHERE w.id = g.wait_id AND w.state = 'waiting'
+      AND w.needed <= 1 + (SELECT count(*) FROM workflows_match m WHERE m.wait_id = w.id)
+    RETURNING w.run_id
+),
+readied AS (
+    UPDATE workflows_run r
+    SET state = 'ready', ready_at = statement_timestamp(), hinted_at = NULL, wake_at = NULL
+    FROM resolved
+    WHERE r.id = resolved.run_id AND r.state = 'waiting'
+    RETURNING r.id
+)
+SELECT s.id, s.state, r.id AS run FROM stored s LEFT JOIN readied r ON true
+
+-- open_wait --
+-- A run begins to wait, in the transaction in which it gives back its worker. Its deadline counts
+-- from now on, and stays what it is.
+INSERT INTO workflows_wait
+    (id, run_id, step, visit, tenant_id, event_types, correlation, deadline, needed, shared,
+     started_at, state)
+VALUES (
+    %(wait)s, %(run)s, %(step)s, %(visit)s, %(tenant)s, %(types)s, %(correlation)s,
+    coalesce(%(deadline)s, statement_timestamp() + %(within)s * interval '1 second'),
+    %(needed)s, %(shared)s, statement_timestamp(), 'waiting'
+)
+RETURNING id
+
+-- take_events --
+-- Let an open wait, whose run and key are locked, take what is stored for it, the oldest first: what
+-- came in time. With all that it needs it is resolved; else, when its deadline is past, over. What
+-- is ambiguous is a person's to give.
+WITH w AS (
+    SELECT id, tenant_id, correlation, event_types, deadline, needed,
+        (SELECT count(*) FROM workflows_match m WHERE m.wait_id = workflows_wait.id) AS got
+    FROM workflows_wait
+    WHERE id = %(wait)s AND state = 'waiting'
+    FOR UPDATE
+),
+found AS (
+    SELECT e.id, e.received_at
+    FROM w JOIN workflows_event e ON e.tenant_id = w.tenant_id AND e.correlation = w.correlation
+        AND e.type = ANY(w.event_types)
+    WHERE e.state IN ('stored', 'late') AND e.dismissed_at IS NULL AND e.ambiguous_at IS NULL
+      AND (w.deadline IS NULL OR e.received_at <= w.deadline)
+    ORDER BY e.received_at, e.id
+    LIMIT (SELECT needed - got FROM w)
+    FOR UPDATE OF e
+),
+taken AS (
+    UPDATE workflows_event e SET state = 'matched', problem = ''
+    FROM found f WHERE e.id = f.id
+    RETURNING e.id
+),
+given AS (
+    INSERT INTO workflows_match (id, event_id, wait_id, at, by, reason)
+    SELECT n.id, t.id, %(wait)s, statement_timestamp(), '', ''
+    FROM (SELECT id, row_number() OVER (ORDER BY id) AS place FROM taken) t
+    JOIN unnest(%(matches)s) WITH ORDINALITY AS n (id, place) USING (place)
+    RETURNING id
+),
+now AS (
+    SELECT w.id, w.got + (SELECT count(*) FROM given) AS got,
+        CASE
+            WHEN w.got + (SELECT count(*) FROM given) >= w.needed THEN 'resolved'
+            WHEN w.deadline < statement_timestamp() THEN 'expired'
+            ELSE 'waiting'
+        END AS state
+    FROM w
+)
+UPDATE workflows_wait w
+SET state = now.state,
+    resolved_at = CASE WHEN now.state <> 'waiting' THEN statement_timestamp() END
+FROM now WHERE w.id = now.id
+RETURNING w.state, w.deadline, now.got
+
+-- missed_events --
+-- The second net: events that an open wait could take, for which `receive` and `open_wait` look
+-- when they come. The open waits are walked by their runs, some at a time.
+WITH part AS (
+    SELECT run_id, tenant_id, correlation, event_types, deadline
+    FROM workflows_wait
+    WHERE state = 'waiting' AND run_id > %(run)s
+    ORDER BY run_id
+    LIMIT %(batch)s
+)
+SELECT part.run_id AS run, e.id
+FROM part LEFT JOIN LATERAL (
+    SELECT e.id
+    FROM workflows_event e
+    WHERE e.tenant_id = part.tenant_id AND e.correlation = part.correlation
+      AND e.type = ANY(part.event_types)
+      AND e.state IN ('stored', 'late') AND e.dismissed_at IS NULL AND e.ambiguous_at IS NULL
+      AND (part.deadline IS NULL OR e.received_at <= part.deadline)
+    ORDER BY e.received_at, e.id
+    LIMIT 1
+) e ON true
+
+-- lock_waits --
+-- Those of `waits` that are open, locked with their runs.
+SELECT w.id
+FROM workflows_wait w JOIN workflows_run r ON r.id = w.run_id
+WHERE w.id = ANY(%(waits)s) AND w.state = 'waiting' AND r.cancel_asked_at IS NULL
+ORDER BY w.run_id
+FOR UPDATE OF r, w
+
+-- give_event --
+-- As `store_event` gives: an event that is stored, to waits that are locked. No row comes back when
+-- another has taken it, or it was dismissed.
+WITH taken AS (
+    UPDATE workflows_event
+    SET state = 'matched', problem = '', ambiguous_at = NULL
+    WHERE id = %(event)s AND state <> 'matched' AND dismissed_at IS NULL
+    RETURNING id
+),
+given AS (
+    INSERT INTO workflows_match (id, event_id, wait_id, at, by, reason)
+    SELECT n.id, t.id, n.wait, statement_timestamp(), %(by)s, %(reason)s
+    FROM taken t, unnest(%(matches)s, %(waits)s) AS n (id, wait)
+    RETURNING wait_id
+),
+resolved AS (
+    UPDATE workflows_wait w
+    SET state = 'resolved', resolved_at = statement_timestamp()
+    FROM given g
+    WHERE w.id = g.wait_id AND w.state = 'waiting'
+      AND w.needed <= 1 + (SELECT count(*) FROM workflows_match m WHERE m.wait_id = w.id)
+    RETURNING w.run_id
+),
+readied AS (
+    UPDATE workflows_run r
+    SET state = 'ready', ready_at = statement_timestamp(), hinted_at = NULL, wake_at = NULL
+    FROM resolved
+    WHERE r.id = resolved.run_id AND r.state = 'waiting'
+    RETURNING r.id
+)
+SELECT t.id, r.id AS run FROM taken t LEFT JOIN readied r ON true

@@ -23,23 +23,28 @@ from psycopg.pq.abc import PGresult
 Row = dict[str, Any]
 Columns = list[tuple[str, Callable[[str], Any]]]
 
+BEGIN = b"BEGIN"
 PARAMETER = re.compile(r"%\((\w+)\)s")
 # A parameter's name says its type, in every statement.
 TYPES = {
     name: kind
     for kind, names in {
-        "uuid": "run worker attempt next_attempt tenant parent",
-        "uuid[]": "runs attempts",
-        "text": "state step next_step attempt_state form error parent_step",
-        "text[]": "names steps inputs labels start_keys states failures",
-        "int": "batch visit next_visit number tries parent_visit",
+        "uuid": "run worker attempt next_attempt tenant parent source event wait",
+        "uuid[]": "runs attempts waits matches",
+        "text": "state step next_step attempt_state form error parent_step"
+        " event_id type correlation content_type encoding problem by reason patience",
+        "text[]": "types names steps inputs labels start_keys states failures",
+        "int": "batch visit next_visit number tries parent_visit needed",
         "int[]": "versions places",
         "bigint": "fence",
+        "bigint[]": "keys",
+        "bool": "ambiguous shared",
+        "bytea": "body",
         # seconds
-        "float8": "lease missing next_timeout again delay purge_after broker_away swept",
+        "float8": "lease missing next_timeout again delay purge_after broker_away swept within",
         "float8[]": "timeouts",
         "jsonb": "output failure",
-        "timestamptz": "claimed_at wake_at",
+        "timestamptz": "claimed_at wake_at received_at deadline",
     }.items()
     for name in names.split()
 }
@@ -62,6 +67,8 @@ def quoted(text: str) -> bytes:
 WRITERS: dict[type, Callable[[Any], bytes]] = {
     str: str.encode,
     int: lambda number: b"%d" % number,
+    bool: lambda true: b"t" if true else b"f",
+    bytes: lambda body: b"\\x" + body.hex().encode(),
     float: lambda number: repr(number).encode(),
     UUID: lambda value: value.hex.encode(),
     datetime: lambda value: value.isoformat().encode(),
@@ -105,31 +112,66 @@ class Statement:
         Raises:
             psycopg.Error: as a cursor would.
         """
-        given: list[Any] = [as_text(parameters[name]) for name in self.parameters]
-        result = self._run(raw, given)
+        return self.rows_of(self._run(raw, self.given(parameters)))
+
+    def given(self, parameters: dict[str, Any]) -> list[Any]:
+        """The parameters as they are sent, in their order."""
+        return [as_text(parameters[name]) for name in self.parameters]
+
+    def rows_of(self, result: PGresult) -> list[Row]:
         if self._columns is None:
             self._columns = columns_of(result)
         return [row_of(result, row, self._columns) for row in range(result.ntuples)]
 
+    def send(self, raw: psycopg.Connection[Any], given: list[Any]) -> None:
+        """Send it on a connection that is in pipeline mode (`pipeline`)."""
+        if settings.ROMULUS_PREPARE:
+            raw.pgconn.send_query_prepared(self.name, given)
+        else:
+            raw.pgconn.send_query_params(self.text, given)
+
+    def prepare(self, raw: psycopg.Connection[Any]) -> None:
+        """Prepare it on this connection, once."""
+        if settings.ROMULUS_PREPARE and raw not in self._prepared_on:
+            checked(raw.pgconn.prepare(self.name, self.text), ExecStatus.COMMAND_OK)
+            self._prepared_on.add(raw)
+
+    def forget(self, raw: psycopg.Connection[Any]) -> None:
+        """Somebody's DISCARD or DEALLOCATE on this connection, or a pooler in between."""
+        self._prepared_on.discard(raw)
+
     def _run(self, raw: psycopg.Connection[Any], given: list[Any]) -> PGresult:
         server = raw.pgconn
-        if not raw.autocommit and server.transaction_status == TransactionStatus.IDLE:
-            # Django has opened a transaction; psycopg begins it with the first statement of a
-            # cursor, and without one this statement would commit by itself.
-            raw.execute("")
+        if is_to_begin(raw):
+            begin(raw)
         if not settings.ROMULUS_PREPARE:
             return checked(server.exec_params(self.text, given), ExecStatus.TUPLES_OK)
-        if raw not in self._prepared_on:
-            checked(server.prepare(self.name, self.text), ExecStatus.COMMAND_OK)
-            self._prepared_on.add(raw)
+        self.prepare(raw)
         try:
             return checked(server.exec_prepared(self.name, given), ExecStatus.TUPLES_OK)
         except InvalidSqlStatementName:
-            # Somebody's DISCARD or DEALLOCATE on this connection, or a pooler in between.
-            self._prepared_on.discard(raw)
+            self.forget(raw)
             if server.transaction_status != TransactionStatus.IDLE:
                 raise
             return self._run(raw, given)
+
+
+def is_to_begin(raw: psycopg.Connection[Any]) -> bool:
+    """Whether Django has opened a transaction that psycopg has not begun yet: it does so with the
+    first statement of a cursor, and without one the next statement here would commit by itself."""
+    return not raw.autocommit and raw.pgconn.transaction_status == TransactionStatus.IDLE
+
+
+def is_plain(raw: psycopg.Connection[Any]) -> bool:
+    """Whether its transactions begin without a word about their kind."""
+    return raw.isolation_level is None and raw.read_only is None and raw.deferrable is None
+
+
+def begin(raw: psycopg.Connection[Any]) -> None:
+    if is_plain(raw):
+        checked(raw.pgconn.exec_(BEGIN), ExecStatus.COMMAND_OK)
+    else:
+        raw.execute("")
 
 
 def checked(result: PGresult, expected: ExecStatus) -> PGresult:

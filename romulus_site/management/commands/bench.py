@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from romulus_site.bench import ceiling, history, latency, recovery, start, steps
+from romulus_site.bench import ceiling, events, history, latency, recovery, start, steps
 from romulus_site.bench.database import NoDatabase
 from romulus_site.bench.talk import ChildFailed
 from romulus_site.bench.walkers import NotDone
@@ -26,6 +26,7 @@ MEASUREMENTS: dict[str, ModuleType] = {
     "steps": steps,
     "ceiling": ceiling,
     "latency": latency,
+    "events": events,
     "history": history,
     "start": start,
     "recovery": recovery,

@@ -11,12 +11,19 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from reconciliation.core.states import OPERATION_TRANSITIONS, TRANSMISSION_TRANSITIONS
-from workflows.core.states import ATTEMPT_TRANSITIONS, RUN_TRANSITIONS
+from workflows.core.states import (
+    ATTEMPT_TRANSITIONS,
+    EVENT_TRANSITIONS,
+    RUN_TRANSITIONS,
+    WAIT_TRANSITIONS,
+)
 
 STATES = Path("docs") / "states.md"
 TABLES: dict[str, Mapping[Any, frozenset[Any]]] = {
     "Run": RUN_TRANSITIONS,
     "Attempt": ATTEMPT_TRANSITIONS,
+    "Wait": WAIT_TRANSITIONS,
+    "Event": EVENT_TRANSITIONS,
     "Operation": OPERATION_TRANSITIONS,
     "Transmission": TRANSMISSION_TRANSITIONS,
 }
