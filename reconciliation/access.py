@@ -37,7 +37,8 @@ def visible_holds(user: User) -> QuerySet[Hold]:
     within = Q(queue__in=visible_queues(user))
     if user.is_superuser:
         within |= Q(queue=None)
-    return Hold.objects.filter(within, run__tenant__in=visible_tenants(user))
+    tenants = visible_tenants(user)
+    return Hold.objects.filter(within, Q(run__tenant__in=tenants) | Q(event__tenant__in=tenants))
 
 
 def visible_operations(user: User) -> QuerySet[Operation]:

@@ -15,12 +15,14 @@ class ReconciliationConfig(AppConfig):
     def ready(self) -> None:
         from reconciliation.selectors.run_parts import run_parts
         from reconciliation.services.audit import add_entry
+        from reconciliation.services.event_holds import EventHolds
         from reconciliation.services.holds import open_run_hold
         from reconciliation.services.reconcile import hint_due_operations
         from reconciliation.services.run_end import OpenParts
         from reconciliation.services.write_step import execute_write
         from workflows.selectors.run_parts import register_run_parts
         from workflows.services.audit import register_recorder
+        from workflows.services.event_holds import register_event_holds
         from workflows.services.kinds import register_kind
         from workflows.services.run_holds import register_hold_opener
         from workflows.services.settling import register_open
@@ -28,6 +30,7 @@ class ReconciliationConfig(AppConfig):
 
         register_kind("write", execute_write)
         register_hold_opener(open_run_hold)
+        register_event_holds(EventHolds())
         register_duty(hint_due_operations)
         register_recorder(add_entry)
         register_open(OpenParts())

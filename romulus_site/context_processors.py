@@ -39,6 +39,7 @@ class Shell:
         items = [
             NavItem("Review queue", reverse("review"), "queue", "q", here == "review", counts=True),
             NavItem("Runs", reverse("runs"), "runs", "r", here == "runs"),
+            NavItem("Events", reverse("events"), "events", "e", here == "events"),
             NavItem("Workers", reverse("workers"), "worker", "w", here == "workers", minor=True),
             NavItem("Audit record", reverse("audit"), "audit", "l", here == "audit", minor=True),
         ]
@@ -53,6 +54,8 @@ class Shell:
         name = (match.url_name if match else "") or ""
         if name.startswith(("review", "operation")):
             return "review"
+        if name.startswith("event"):
+            return "events"
         if name in ("workers", "audit"):
             return name
         return "runs" if name.startswith(("run", "version")) else ""

@@ -190,6 +190,8 @@ ROMULUS_INLINE_OUTPUT_BYTES = int(os.environ.get("ROMULUS_INLINE_OUTPUT_BYTES", 
 # An object that nothing refers to may be one whose commit is under way. A day is far longer than
 # any commit, and no trouble to keep.
 ROMULUS_ORPHAN_SECONDS = float(os.environ.get("ROMULUS_ORPHAN_SECONDS", "86400"))
+# How long the body of an event that nobody took is kept beyond its source's `retain`: 90 days.
+ROMULUS_UNCONSUMED_SECONDS = float(os.environ.get("ROMULUS_UNCONSUMED_SECONDS", "7776000"))
 
 # --- engine ---------------------------------------------------------------------------------
 

@@ -126,6 +126,26 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "decided": Word("Decided", "good", "recorded", "a person decided"),
         "closed": Word("Closed", "quiet", "completed", "proof arrived by itself"),
     },
+    "wait": {
+        "waiting": Word("Waiting", "wait", "waiting", "nothing has come yet"),
+        "resolved": Word("Resolved", "good", "resolved", "the event came"),
+        "expired": Word("Expired", "hold", "expired", "the time ran out"),
+        "cancelled": Word("Cancelled", "quiet", "cancelled", "no longer needed"),
+    },
+    "event": {
+        "stored": Word("Stored", "quiet", "stored", "kept; no wait for it yet"),
+        "matched": Word("Matched", "good", "matched", "given to its wait"),
+        "late": Word("Late", "hold", "late", "its wait had ended"),
+        "rejected": Word("Rejected", "bad", "rejected", "not readable"),
+        "ambiguous": Word("Ambiguous", "hold", "held", "more than one wait could take it"),
+        "dismissed": Word("Dismissed", "quiet", "cancelled", "a person said that none needs it"),
+        "duplicate": Word("Duplicate", "quiet", "duplicate", "seen before; only counted"),
+    },
+    # How a field of an event fits what a wait expects.
+    "fit": {
+        "same": MATCH,
+        "differs": Word("Differs", "hold", "no_match", "not the same text"),
+    },
     "step": {
         "done": Word("Committed", "good", "committed", "its result counts"),
         "blocked": Word("Waits", "quiet", "blocked", "needs another step first"),

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.db.models.functions import Length
 from django.http import Http404
 from guardian.shortcuts import get_objects_for_user
 
-from workflows.models import Run, Tenant
+from workflows.core.sources import Scheme
+from workflows.models import Event, EventSource, Run, Tenant
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -50,3 +52,49 @@ def controlled_run_for(user: User, run: UUID) -> Run:
     if not may_control(user, found.tenant):
         raise Http404
     return found
+
+
+def controlled_tenants(user: User) -> QuerySet[Tenant]:
+    """Those of the visible tenants whose runs, and so whose events, this person may act on."""
+    tenants: QuerySet[Tenant] = get_objects_for_user(
+        user, "workflows.control_runs", klass=visible_tenants(user)
+    )
+    return tenants
+
+
+def visible_events(user: User) -> QuerySet[Event]:
+    return Event.objects.filter(tenant__in=visible_tenants(user))
+
+
+def event_for(user: User, event: UUID, *, body: bool = True) -> Event:
+    """Raises `Http404` when there is none that this person may see.
+
+    Without `body` only its `size` is read.
+    """
+    found = visible_events(user).select_related("source__tenant")
+    found = found.annotate(size=Length("body"))
+    row = (found if body else found.defer("body")).filter(pk=event).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+def controlled_event_for(user: User, event: UUID) -> Event:
+    """Raises `Http404` when there is none that this person may see and act on.
+
+    Attaching an event moves a run, so it takes the right to control the tenant's runs.
+    """
+    found = event_for(user, event, body=False)
+    if not may_control(user, found.source.tenant):
+        raise Http404
+    return found
+
+
+def sendable_sources(user: User) -> QuerySet[EventSource]:
+    """The internal sources, of tenants that this person may see, that they may send events of."""
+    sources: QuerySet[EventSource] = get_objects_for_user(
+        user,
+        "workflows.send_event",
+        klass=EventSource.objects.filter(scheme=Scheme.INTERNAL, enabled=True),
+    )
+    return sources.filter(tenant__in=visible_tenants(user)).order_by("name", "pk")

@@ -258,6 +258,36 @@ class Children:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenEvent:
+    """An event that a wait got, or that came too late for it. `by` attached it by hand."""
+
+    text: str  # its type and its sender's ID
+    url: str
+    source: str
+    at: datetime
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunWait:
+    """A wait of the run, with the first events that it got; `got` counts them all."""
+
+    step: str
+    visit: int
+    types: str
+    correlation: str
+    state: str
+    started_at: datetime
+    deadline: datetime | None
+    resolved_at: datetime | None
+    needed: int = 1
+    got: int = 0
+    events: tuple[SeenEvent, ...] = ()
+    late: tuple[SeenEvent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ControlLink:
     """What this reader may do to the run; `url` asks for a confirmation."""
 
@@ -306,6 +336,7 @@ class RunPage:
     graph: tuple[GraphStep, ...] = ()
     children: Children | None = None
     children_page: str = ""  # which page of them is shown
+    waits: tuple[RunWait, ...] = ()  # the newest first
     outputs: tuple[OutputCard, ...] = ()
     leases: tuple[LeaseRow, ...] = ()
     tries: int = 0  # all attempts; `leases` has the newest of them

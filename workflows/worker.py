@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 
 from workflows.services.ownership import of_this_process, this_process
-from workflows.services.seldom import collect_seldom, purge_seldom
+from workflows.services.seldom import collect_seldom, purge_events_seldom, purge_seldom
 from workflows.services.sweep import Sweeper, register_duty
 
 log = structlog.get_logger(__name__)
@@ -38,6 +38,7 @@ def refuse_other_pools(sender: Any, **_: Any) -> None:
 def begin(sender: Any, **_: Any) -> None:
     # Not in every process that has the code: these have threads and connections of their own.
     register_duty(purge_seldom)
+    register_duty(purge_events_seldom)
     register_duty(collect_seldom)
     threads = sender.controller.concurrency
     threading.Thread(target=enlist, args=(threads,), name="enlist", daemon=True).start()

@@ -88,10 +88,13 @@ class EvidenceAdmin(OfAnOperation):
 
 @admin.register(Hold)
 class HoldAdmin(ReadOnly):
-    list_display = ("id", "run", "operation", "queue", "reason", "state", "opened_at", "due_at")
+    list_display = (
+        *("id", "run", "operation", "event", "queue"),
+        *("reason", "state", "opened_at", "due_at"),
+    )
     list_filter = ("state", "reason", "queue")
-    list_select_related = ("run", "operation", "queue")
-    search_fields = ("id", "run__id", "operation__id")
+    list_select_related = ("run", "operation", "event", "queue")
+    search_fields = ("id", "run__id", "operation__id", "event__id")
     ordering = ("-id",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Hold]:

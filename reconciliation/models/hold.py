@@ -1,6 +1,8 @@
-"""An operation, or a run's step, that waits for a person."""
+"""An operation, a run's step, or an event that waits for a person."""
 
 from __future__ import annotations
+
+from uuid import UUID
 
 from django.conf import settings
 from django.db import models
@@ -10,16 +12,19 @@ from django.db.models.functions import Now
 from reconciliation.core.states import HoldState
 from reconciliation.models.operation import Operation
 from reconciliation.models.queue import ReviewQueue
-from workflows.models import Run
+from workflows.models import Event, Run
 from workflows.models.ids import new_id
 
 
 class Hold(models.Model):
+    """Of a run, whose operation it may be about, or of an event; never of both."""
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="holds")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, related_name="holds")
     operation = models.ForeignKey(
         Operation, on_delete=models.PROTECT, null=True, related_name="holds"
     )
+    event = models.ForeignKey(Event, on_delete=models.PROTECT, null=True, related_name="holds")
     queue = models.ForeignKey(
         ReviewQueue, on_delete=models.PROTECT, null=True, related_name="holds"
     )
@@ -46,6 +51,14 @@ class Hold(models.Model):
                 condition=Q(state=HoldState.OPEN, closed_at__isnull=True)
                 | (~Q(state=HoldState.OPEN) & Q(closed_at__isnull=False)),
             ),
+            models.CheckConstraint(
+                name="hold_of_a_run_or_an_event",
+                condition=Q(run__isnull=False, event__isnull=True)
+                | Q(run__isnull=True, event__isnull=False, operation__isnull=True),
+            ),
+            models.UniqueConstraint(
+                name="hold_one_open_per_event", fields=["event"], condition=Q(state=HoldState.OPEN)
+            ),
             # A run waits for one person's answer at a time.
             models.UniqueConstraint(
                 name="hold_one_open_per_run", fields=["run"], condition=Q(state=HoldState.OPEN)
@@ -62,3 +75,16 @@ class Hold(models.Model):
                 condition=Q(state=HoldState.OPEN),
             ),
         ]
+
+    @property
+    def held_run(self) -> Run:
+        """The run that it is of: a hold of an event has none, and is not asked."""
+        assert self.run is not None
+        return self.run
+
+    @property
+    def case_id(self) -> UUID:
+        """The operation, run or event that a person is asked about."""
+        case = self.operation_id or self.run_id or self.event_id
+        assert case is not None  # the table's own constraint
+        return case

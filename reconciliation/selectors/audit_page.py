@@ -1,7 +1,7 @@
 """The audit record as a person may see it: entries about what they may see, the newest first.
 
 An entry names its object as text, such as "run:<id>". So a page reads a bounded stretch of the
-record and shows what of it may be seen; the next one goes on where it ended. Six queries.
+record and shows what of it may be seen; the next one goes on where it ended. Seven queries.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from django.urls import reverse
 from reconciliation import access
 from reconciliation.audit_pages import AuditPage, AuditRow
 from reconciliation.models import AuditEntry
+from workflows.access import visible_events, visible_runs, visible_tenants
 from workflows.core.words import who
 from workflows.pages import Fact, Pager
 from workflows.selectors.paging import PAGE_ROWS, address, as_uuid
@@ -25,6 +26,7 @@ from workflows.selectors.words import heading
 
 STRETCH = 500  # entries that one page looks through
 TEXT_SHOWN = 300
+WITH_PAGES = frozenset({"run", "operation", "event"})
 
 Names = Mapping[str, str]
 """What an object of the record is called, by how the record names it."""
@@ -65,8 +67,8 @@ def audit_page(user: User, *, before: str = "", object: str = "", actor: str = "
 
 
 def may_see(user: User, entry: AuditEntry, names: Names) -> bool:
-    """What was done to runs and operations is for those who may see them; the rest is setting up,
-    which is for administrators."""
+    """What was done to runs, operations and events is for those who may see them; the rest is
+    setting up, which is for administrators."""
     return user.is_superuser or entry.object in names
 
 
@@ -80,13 +82,16 @@ def visible_names(user: User, entries: Sequence[AuditEntry]) -> dict[str, str]:
             wanted[kind].add(pk)
     names: dict[str, str] = {}
     if wanted["run"]:
-        runs = access.visible_runs(user).filter(pk__in=wanted["run"]).defer("input")
+        runs = visible_runs(user).filter(pk__in=wanted["run"]).defer("input")
         names |= {f"run:{run.pk}": f"Run {heading(run)}" for run in runs}
     if wanted["operation"]:
         operations = access.visible_operations(user).filter(pk__in=wanted["operation"])
         names |= {f"operation:{each.pk}": each.summary for each in operations.only("summary")}
+    if wanted["event"]:
+        events = visible_events(user).filter(pk__in=wanted["event"])
+        names |= {f"event:{each.pk}": f"Event {each.type}" for each in events.only("type")}
     if wanted["tenant"]:
-        tenants = access.visible_tenants(user).filter(pk__in=wanted["tenant"])
+        tenants = visible_tenants(user).filter(pk__in=wanted["tenant"])
         names |= {f"tenant:{each.pk}": f"Tenant {each.name}" for each in tenants}
     return names
 
@@ -113,7 +118,7 @@ def url_of(object: str) -> str:
     """The page of what an entry is about; empty where there is none."""
     kind, _, name = object.partition(":")
     pk = as_uuid(name)
-    return reverse(kind, args=[pk]) if pk is not None and kind in ("run", "operation") else ""
+    return reverse(kind, args=[pk]) if pk is not None and kind in WITH_PAGES else ""
 
 
 def shortened(value: Any) -> str:

@@ -48,7 +48,7 @@ def form_of(
     attempted: Attempted,
 ) -> DecisionForm:
     subject: Literal["operation", "run"] = "run" if hold.operation_id is None else "operation"
-    case = hold.operation_id or hold.run_id
+    case = hold.case_id
     return DecisionForm(
         url=reverse(f"{PAGES[subject]}_decide", args=[case]),
         page_url=reverse(PAGES[subject], args=[case]),

@@ -34,7 +34,7 @@ def held_run_page(
 
     The hold comes with its run, its assignee, and its queue with the owners.
     """
-    run, is_open = hold.run, hold.state == HoldState.OPEN
+    run, is_open = hold.held_run, hold.state == HoldState.OPEN
     not_yours = may_not_decide(hold if is_open else None, user)
     decisions = list(hold.decisions.order_by("at", "pk"))
     entries = [*hold_entries([hold]), *(decision_entry(row) for row in decisions)]
@@ -65,10 +65,10 @@ NOTHING_RUNS = "No step of it runs until someone decides."
 
 def title(hold: Hold) -> str:
     """The run may have gone on since, so a step is named only while it is held."""
-    run = title_of(hold.run)
-    return (
-        f"{run} is held at {hold.run.step}" if hold.state == HoldState.OPEN else f"{run} was held"
-    )
+    run = title_of(hold.held_run)
+    if hold.state != HoldState.OPEN:
+        return f"{run} was held"
+    return f"{run} is held at {hold.held_run.step}"
 
 
 def position(run: Run) -> str:
@@ -79,7 +79,7 @@ def position(run: Run) -> str:
 
 
 def facts_of(hold: Hold) -> list[Fact]:
-    run = hold.run
+    run = hold.held_run
     facts = [
         Fact("Workflow", f"{run.workflow} v{run.version}", code=True),
         Fact("Held since", clock(hold.opened_at)),
@@ -90,7 +90,7 @@ def facts_of(hold: Hold) -> list[Fact]:
 
 
 def blocks(hold: Hold) -> tuple[BlockedStep, ...]:
-    run = hold.run
+    run = hold.held_run
     own = BlockedStep(run.step, "this step", here=True)
     if not registry.has(run.workflow, run.version):
         return (own,)

@@ -25,6 +25,7 @@ from workflows.selectors.words import label_of, title_of
 
 SHOWN_WITH = (
     "run",
+    "event__source",
     "queue",
     "assignee",
     "operation__contract_version",
@@ -74,9 +75,9 @@ def row_of(hold: Hold, user: User, now: datetime) -> QueueRow:
     late = hold.due_at <= now
     return QueueRow(
         url=url_of(hold),
-        id=operation.pk if operation else hold.run_id,
-        title=operation.summary if operation else f"{title_of(hold.run)}: {hold.run.step}",
-        target=target_of(operation) if operation else label_of(hold.run),
+        id=hold.case_id,
+        title=subject_of(hold),
+        target=detail_of(hold),
         provider=operation.provider.name if operation else "",
         reason=f"{said.known} {said.unknown}".strip(),
         next_move=said.settles,
@@ -95,8 +96,28 @@ def target_of(operation: Operation) -> str:
     return "" if operation.target in operation.summary else operation.target
 
 
+def subject_of(hold: Hold) -> str:
+    """What is held, in words."""
+    if hold.operation is not None:
+        return hold.operation.summary
+    if hold.event is not None:
+        return f"Event {hold.event.type or 'without a type'}"
+    return f"{title_of(hold.held_run)}: {hold.held_run.step}"
+
+
+def detail_of(hold: Hold) -> str:
+    """What tells it from others of its kind."""
+    if hold.operation is not None:
+        return target_of(hold.operation)
+    if hold.event is not None:
+        return f"“{hold.event.correlation}” from {hold.event.source.name}"
+    return label_of(hold.held_run)
+
+
 def url_of(hold: Hold) -> str:
-    """Where a hold is decided: on its operation's page, or on its own."""
+    """Where a hold is decided: on the page of its operation or event, or on its own."""
+    if hold.event_id is not None:
+        return reverse("event", args=[hold.event_id])
     if hold.operation_id is not None:
         return reverse("operation", args=[hold.operation_id])
     return reverse("held_run", args=[hold.run_id])

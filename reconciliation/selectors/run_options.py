@@ -30,7 +30,7 @@ def run_options(hold: Hold, draft: Draft) -> tuple[DecisionOption, ...]:
 
 
 def try_again(hold: Hold, draft: Draft) -> DecisionOption:
-    step = hold.run.step
+    step = hold.held_run.step
     return DecisionOption(
         kind=DecisionKind.TRY_AGAIN,
         title="Try the step again",
@@ -47,7 +47,7 @@ def fail_run(hold: Hold, draft: Draft) -> DecisionOption:
     return DecisionOption(
         kind=DecisionKind.FAIL_RUN,
         title="End the run: it counts as failed",
-        consequence=f"The run ends at {hold.run.step}. The steps after it never run. What is "
+        consequence=f"The run ends at {hold.held_run.step}. The steps after it never run. What is "
         "committed stays as it is.",
         allowed=True,
         button="Record: end the run",

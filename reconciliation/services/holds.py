@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import structlog
@@ -52,19 +52,22 @@ def open_run_hold(claim: Claim, reason: str, message: str) -> None:
 def open_hold(
     run: UUID, operation: Operation | None, queue: ReviewQueue | None, reason: str, message: str
 ) -> Hold:
-    due = database_now() + (queue.due_after if queue else DUE_WITHOUT_QUEUE)
     hold = Hold.objects.create(
         run_id=run,
         operation=operation,
         queue=queue,
         reason=reason,
         message=message[:1000],
-        due_at=due,
+        due_at=due_in(queue),
     )
     subject = f"operation:{operation.pk}" if operation else f"run:{run}"
     add_entry("system", "held", subject, {"hold": str(hold.pk), "reason": str(reason)})
     log.info("hold.opened", hold=str(hold.pk), run=str(run), reason=str(reason))
     return hold
+
+
+def due_in(queue: ReviewQueue | None) -> datetime:
+    return database_now() + (queue.due_after if queue else DUE_WITHOUT_QUEUE)
 
 
 def queue_for(tenant: UUID, operation: Operation | None) -> ReviewQueue | None:
@@ -92,7 +95,7 @@ def specificity(queue: ReviewQueue) -> tuple[bool, bool, bool]:
 
 def why_closed(hold: Hold) -> str:
     """What closed a hold that nobody has decided, in a few words."""
-    run = hold.operation.run if hold.operation else hold.run
+    run = hold.operation.run if hold.operation else hold.held_run
     if run.state == RunState.CANCELLED:
         return "The run was cancelled"
     return "Proof arrived" if hold.operation else "The run has moved on"

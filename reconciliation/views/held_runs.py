@@ -65,5 +65,5 @@ def case_of(request: SignedIn, found: Hold) -> DecidedCase:
 def context_of(request: SignedIn, found: Hold, attempted: Attempted = NOTHING_ATTEMPTED) -> Context:
     """One context for the page and its fragments, read anew."""
     now = database_now()
-    found = hold_for(request, found.run_id)
+    found = hold_for(request, found.held_run.pk)
     return {"page": held_run_page(found, request.user, now, attempted), "now": now}

@@ -336,7 +336,7 @@ def test_a_question_that_cannot_be_asked_ends_with_a_person(
         run.refresh_from_db()
         return run.state == "held"
 
-    wait_for(held, "somebody is asked", limit=10)
+    wait_for(held, "somebody is asked")
     assert Hold.objects.filter(state="open").exists()
 
 

@@ -10,10 +10,11 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.core.management import CommandError, ManagementUtility, call_command
+from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
 from reconciliation.models import Decision, Hold, Operation
+from tests.commanding import type_in
 from tests.destination import RunningDestination
 from tests.factories import (
     NOTE,
@@ -218,7 +219,7 @@ def test_wrongly_called_commands_end_with_2(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        ManagementUtility(["manage.py", *arguments]).execute()
+        type_in(*arguments)
     assert ended.value.code == 2
     assert "error:" in capsys.readouterr().err
 

@@ -163,7 +163,7 @@ class TestKeyed:
         def send(number: int) -> httpx.Response:
             with destination.as_account() as client:
                 client.get(REFUNDS)
-                together.wait(10)
+                together.wait(60)
                 return client.post(
                     REFUNDS, json=refund(), headers={**keyed(), "Romulus-Attempt": str(number)}
                 )

@@ -241,8 +241,9 @@ class TestEffectAndNoAnswer:
         self, destination: RunningDestination, http: httpx.Client
     ) -> None:
         with pytest.raises(httpx.ReadTimeout):
-            http.post(MACHINES, json=machine(), headers=faulty("slow;seconds=0.7"), timeout=0.2)
+            http.post(MACHINES, json=machine(), headers=faulty("slow;seconds=600"), timeout=0.2)
         assert http.get(MACHINES, params={"operation": "op-1"}).json()["data"] == []
+        destination.client.release()
         (effect,) = eventually(destination.client.effects)
         found = http.get(MACHINES, params={"operation": "op-1"}).json()["data"]
         assert [record["id"] for record in found] == [effect.resource_id]

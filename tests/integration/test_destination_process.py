@@ -201,7 +201,7 @@ def refusal(folder: Path, port: int = 0) -> str:
     """Start a destination that cannot start, and return what it says."""
     command = [*COMMAND, "--data", str(folder), "--port", str(port)]
     ended = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
     )
     assert ended.returncode == 1
     assert ended.stdout == ""

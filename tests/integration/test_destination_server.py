@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ from tests.destination import (
     REFUNDS,
     RunningDestination,
     error,
+    eventually,
     keyed,
     refund,
     running_destination,
@@ -107,6 +109,17 @@ class TestAdministration:
         assert destination.client.armed() == []
         assert destination.client.settings()["keyed"]["retention_seconds"] == 86_400
         assert http.post(REFUNDS, json=refund(), headers=keyed()).status_code == 201
+
+    def test_release_ends_the_delays_that_are_under_way(
+        self, destination: RunningDestination, http: httpx.Client
+    ) -> None:
+        destination.client.arm("apply_then_delay", seconds=60)
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(http.post, REFUNDS, json=refund(), headers=keyed())
+            eventually(destination.client.effects)
+            assert not answer.done()
+            destination.client.release()
+            assert answer.result().status_code == 201
 
     @pytest.mark.parametrize(
         ("values", "param"),

@@ -382,7 +382,7 @@ def settings_under(**environment: str) -> Any:
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
     )
     return json.loads(done.stdout)

@@ -43,6 +43,7 @@ from workflows.models import Attempt, Run, Worker
 from workflows.registry import registry
 from workflows.services import orphans, purge
 from workflows.services.clock import database_now
+from workflows.services.event_purge import PurgedEvents
 from workflows.services.orphans import Collected, collect_orphans
 from workflows.services.outputs import read_output
 from workflows.services.purge import (
@@ -410,6 +411,7 @@ def test_without_being_asked_for_orphans_stay(folder: Path) -> None:
     assert told() == {
         "dry_run": False,
         "purged": asdict(Purged()),
+        "events": asdict(PurgedEvents()),
         "orphans": None,
         "left_alone": [],
     }

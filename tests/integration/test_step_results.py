@@ -123,7 +123,7 @@ def test_what_a_step_raises_is_kept_in_bounded_length() -> None:
 
 def test_a_megabyte_of_words_does_not_stop_a_worker() -> None:
     code = "from workflows.core.words import describe; describe(ValueError('x' * 1_000_000))"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=10, check=True)
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=120, check=True)
 
 
 def test_an_input_that_no_longer_fits_fails_the_step_and_says_where() -> None:

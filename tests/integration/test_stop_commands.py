@@ -9,9 +9,10 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.core.management import CommandError, ManagementUtility, call_command
+from django.core.management import CommandError, call_command
 
 from reconciliation.models import AuditEntry, Hold
+from tests.commanding import type_in
 from tests.destination import RunningDestination
 from tests.factories import held_operation, many_runs, ready_provider, started_run, tenant
 from tests.flows import batch, driven
@@ -207,7 +208,7 @@ def test_wrongly_called_commands_end_with_2(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        ManagementUtility(["manage.py", *arguments]).execute()
+        type_in(*arguments)
     assert ended.value.code == 2
     assert "error:" in capsys.readouterr().err
 

@@ -17,7 +17,7 @@ SERVICES = [
 # Their failpoints are in `send`, around them.
 ELSEWHERE = {"transmit.begin", "transmit.record"}
 # What an administrator sets up is neither the execution record nor the ledger.
-SETTING_UP = {"setup"}
+SETTING_UP = {"setup", "sources"}
 
 
 def transactions() -> Iterator[tuple[str, int]]:

@@ -9,7 +9,7 @@ import pytest
 
 from reconciliation.core.states import EvidenceKind, HoldState, OperationState, TransmissionState
 from romulus_site.vocabulary import TONES, VOCABULARY, word
-from workflows.core.states import AttemptState, RunState
+from workflows.core.states import AttemptState, EventState, RunState, WaitState
 
 STATIC = Path(__file__).resolve().parents[2] / "static"
 SYMBOLS = set(re.findall(r'<symbol id="i-(\w+)"', (STATIC / "img/icons.svg").read_text()))
@@ -20,6 +20,8 @@ STATES = [
     for kind, enum in {
         "run": RunState,
         "attempt": AttemptState,
+        "wait": WaitState,
+        "event": EventState,
         "operation": OperationState,
         "transmission": TransmissionState,
         "evidence": EvidenceKind,
@@ -67,6 +69,7 @@ def test_red_is_kept_for_bad_facts_that_can_be_proven() -> None:
         ("operation", "rejected"),
         ("operation", "postcondition_failed"),
         ("evidence", "rejection"),
+        ("event", "rejected"),
     }
 
 

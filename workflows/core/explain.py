@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from workflows.core.durations import moment, on
+from workflows.core.explain_waits import open_wait, resolved_before, wait_facts
 from workflows.core.explain_workers import (
     OPERATORS,
     lacks_sweep,
@@ -22,6 +23,7 @@ from workflows.core.explain_workers import (
 from workflows.core.joining import Ends, waiting_for
 from workflows.core.run_facts import Cause, Explanation, RunFacts, Stop
 from workflows.core.states import RunState
+from workflows.core.wait_facts import WaitFacts
 from workflows.core.words import who
 
 __all__ = ["Cause", "Explanation", "RunFacts", "explain"]
@@ -46,6 +48,8 @@ def explain(facts: RunFacts, now: datetime) -> Explanation:
         said = besides(waiting(facts, now), facts, now)
     else:
         said = at_workers(facts, now)
+    if facts.wait is not None and not facts.wait.is_open:
+        said = after_wait(said, facts.wait, now)
     return replace(said, facts={**common(facts), **said.facts})
 
 
@@ -203,7 +207,15 @@ def at_workers(facts: RunFacts, now: datetime) -> Explanation:
 # --- waiting ----------------------------------------------------------------------------------
 
 
+def after_wait(said: Explanation, wait: WaitFacts, now: datetime) -> Explanation:
+    """Say first how its wait ended: what came of that is why the run is where it is."""
+    sentence = f"{resolved_before(wait, now)} {said.sentence}"
+    return replace(said, sentence=sentence, facts={**said.facts, **wait_facts(wait)})
+
+
 def waiting(facts: RunFacts, now: datetime) -> Explanation:
+    if facts.wait is not None and facts.wait.is_open:
+        return open_wait(facts, facts.wait, now)
     match facts.reason:
         case "sleeping" if facts.wake_at is not None:
             return sleeping(facts, facts.wake_at, now)

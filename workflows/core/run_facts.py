@@ -10,6 +10,7 @@ from typing import Any
 
 from workflows.core.joining import Ends
 from workflows.core.states import RunState
+from workflows.core.wait_facts import WaitFacts
 
 # Sweeps come by each second. After so many without one something is wrong, but not before a lease
 # is over: workers write down only a few times within a lease that they have swept.
@@ -26,6 +27,9 @@ class Cause(StrEnum):
     SETTLING = "settling"  # a write's outcome is being found out
     WAITING = "waiting"
     SLEEPING = "sleeping"
+    EVENT = "event"  # what it waits for has not come
+    ARRIVED = "arrived"  # it came, and is not given to the run yet
+    AMBIGUOUS = "ambiguous"  # it came, and other waits could take it too
     CHILDREN = "children"  # waits for runs that it started
     TURN = "turn"  # so many runs at once are not allowed beside it
     LEASED = "leased"  # a worker is on it
@@ -105,6 +109,7 @@ class RunFacts:
         children: of the present step, where it waits for runs that it started.
         beside: of a run that waits for its turn: those that were started with it, itself included.
         at_once: how many of those may be at work at a time.
+        wait: of the present step and visit, where it waits, or waited, for events.
         owner, helps: who moves it and what would, where another app knows better.
     """
 
@@ -134,6 +139,7 @@ class RunFacts:
     held_children: tuple[HeldChild, ...] = ()
     beside: Ends | None = None
     at_once: int | None = None
+    wait: WaitFacts | None = None
     sweep: timedelta = timedelta(seconds=1)
     lease: timedelta = timedelta(seconds=15)
     owner: str = ""

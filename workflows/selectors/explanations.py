@@ -27,10 +27,12 @@ from django.db.models.functions import Now
 from workflows.core.explain import explain
 from workflows.core.run_facts import Explanation, RunFacts, Stop, WholePause, WorkerSeen
 from workflows.core.states import FINAL_RUN_STATES, RunState
+from workflows.core.wait_facts import WaitFacts
 from workflows.models import Pause, Run, Worker
 from workflows.selectors.run_joins import Join, Place, held_children, joins_of, waits_at
 from workflows.selectors.run_parts import RunParts
 from workflows.selectors.run_steps import place_of
+from workflows.selectors.wait_facts import looked_closer, waits_of
 from workflows.selectors.workers import live_workers, worker_names
 from workflows.services.clock import database_now
 from workflows.services.settling import unsettled_of
@@ -49,10 +51,13 @@ def explain_runs(runs: Sequence[Run], now: datetime) -> dict[UUID, Explanation]:
 
 
 def facts_about(run: Run, parts: RunParts | None = None) -> RunFacts:
-    """Gather what `explain` needs of one run, with whose it is and which of its runs are held."""
+    """Gather what `explain` needs of one run: also whose it is, which of its runs are held, and
+    what came close to what it waits for."""
     facts = facts_of([run])[run.pk]
     if waits_at(run) == (run.pk, run.step, run.visit):
         facts = replace(facts, held_children=held_children(run))
+    if facts.wait is not None:
+        facts = replace(facts, wait=looked_closer(facts.wait, run.tenant_id))
     if parts is None:
         return facts
     return replace(
@@ -81,10 +86,11 @@ class Gathered:
     pauses: Sequence[Pause]
     unsettled: dict[UUID, str]
     joins: dict[Place, Join]
+    waits: dict[UUID, WaitFacts]
 
 
 def facts_of(runs: Sequence[Run]) -> dict[UUID, RunFacts]:
-    """Gather what `explain` needs of many runs: six queries at most."""
+    """Gather what `explain` needs of many runs: eight queries at most."""
     open_runs = [run for run in runs if run.state not in FINAL_RUN_STATES]
     workers = seen_workers() if open_runs else ()
     gathered = Gathered(
@@ -94,6 +100,7 @@ def facts_of(runs: Sequence[Run]) -> dict[UUID, RunFacts]:
         pauses=pauses_of(open_runs),
         unsettled=still_unsettled(open_runs),
         joins=joins_of(open_runs),
+        waits=waits_of(open_runs),
     )
     return {run.pk: facts(run, gathered) for run in runs}
 
@@ -130,6 +137,7 @@ def facts(run: Run, gathered: Gathered) -> RunFacts:
         children=join.ends if join and own else None,
         beside=join.ends if join and not own else None,
         at_once=join.at_once if join and not own else None,
+        wait=gathered.waits.get(run.pk),
         sweep=timedelta(seconds=settings.ROMULUS_SWEEP_SECONDS),
         lease=timedelta(seconds=settings.ROMULUS_LEASE_SECONDS),
     )

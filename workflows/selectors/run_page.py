@@ -33,6 +33,7 @@ from workflows.selectors.run_history import history_of, past_of
 from workflows.selectors.run_log import log_page, own_entries
 from workflows.selectors.run_parts import run_parts
 from workflows.selectors.run_timeline import timeline_of
+from workflows.selectors.run_waits import waits_of_run, with_waits
 from workflows.selectors.run_why import why_of
 from workflows.selectors.words import heading
 
@@ -62,7 +63,9 @@ def run_page(
         children: pages the runs that it started.
     """
     history = history_of(run, payloads=payloads)
-    parts = run_parts(run, user, before=before)
+    waits = waits_of_run(run)
+    past_waits = waits if before is None else waits_of_run(run, before)
+    parts = with_waits(run_parts(run, user, before=before), waits, past_waits)
     facts = facts_about(run, parts)
     past = history if before is None else past_of(history, before)
     log, older = log_page(chain(own_entries(past, parts), parts.log), before)
@@ -95,6 +98,7 @@ def run_page(
         graph=graph_of(history, parts, now),
         children=children_of(run, now, children),
         children_page=children,
+        waits=waits,
         outputs=output_cards(history, payloads=payloads),
         leases=leases,
         tries=history.tries,
@@ -111,7 +115,7 @@ def fingerprint(page: RunPage, seen: str) -> str:
     """Something short that changes whenever anything on the page has changed but with time."""
     shown = (
         *(page.state, page.step, page.visit, page.fence, page.why, page.leases, page.refused),
-        *(page.marks, page.pauses, page.controls, page.children),
+        *(page.marks, page.pauses, page.controls, page.children, page.waits),
         [(step.place, step.ways, branch_places(step)) for step in page.graph],
         seen,
     )

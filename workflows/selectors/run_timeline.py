@@ -25,6 +25,7 @@ WORKERS_SHOWN = 12
 # What a wait between two tries is, by the kind of the step.
 RESTS = {
     "sleep": "Sleeping",
+    "wait": "Waiting for what somebody else sends",
     "children": "Waiting for the runs that it started",
     "parallel": "Waiting for its branches",
 }

@@ -19,6 +19,7 @@ from workflows.selectors.run_parts import RunParts
 from workflows.selectors.words import counted
 
 ORDER = ["Paused", "Cancel asked", "Held", "Missing signal", "Mismatch", "Dispatch", "Backlog"]
+EVENTS_LINKED = 3
 LISTED = 10  # of the workers that are alive
 EVER = datetime.min.replace(tzinfo=UTC)  # no time is of that day, so that each is said with its own
 
@@ -35,7 +36,7 @@ def why_of(history: History, facts: RunFacts, explained: Explanation, parts: Run
         text=text,
         helps=explained.moves,
         owner=explained.owner,
-        links=(*parts.links, *held_links(facts)),
+        links=(*parts.links, *held_links(facts), *event_links(facts)),
         causes=causes(history, facts, explained, parts) if unfinished else (),
         facts=tuple(shown_facts(explained.facts)) if unfinished else (),
     )
@@ -46,6 +47,19 @@ def held_links(facts: RunFacts) -> tuple[Link, ...]:
     return tuple(
         Link(f"Open held run …{each.id[-6:]}", reverse("run", args=[each.id]))
         for each in facts.held_children
+    )
+
+
+def event_links(facts: RunFacts) -> tuple[Link, ...]:
+    """The ways to the events that came close to what it waits for, or are not given to it yet."""
+    wait = facts.wait
+    if wait is None or not wait.is_open:
+        return ()
+    events = [miss.event for miss in wait.near[:EVENTS_LINKED]]
+    events = [wait.arrived] if wait.arrived is not None else events
+    return tuple(
+        Link(f"Open event …{event.id.hex[-6:]}", reverse("event", args=[event.id]))
+        for event in events
     )
 
 
@@ -63,7 +77,7 @@ def causes(
         *wished(facts, explained),
         *away(explained),
     )
-    known = {cause.name: cause for cause in (*own, *parts.causes)}
+    known = {cause.name: cause for cause in (*own, *parts.causes, *came_close(facts))}
     names = [name for name in ORDER if name in known]
     return tuple(known[name] for name in [*names, *(name for name in known if name not in names)])
 
@@ -87,11 +101,22 @@ def missing_signal(explained: Explanation) -> CheckedCause:
             text = "yes: runs that it started have not ended"
         case Cause.TURN:
             text = "yes: its turn has not come"
-        case Cause.WAITING:
+        case Cause.WAITING | Cause.EVENT:
             text = "yes: what it waits for has not come"
+        case Cause.ARRIVED:
+            text = "no: the event came, and is not processed yet"
+        case Cause.AMBIGUOUS:
+            text = "no: the event came, and a person says whose it is"
         case _:
             return CheckedCause("Missing signal", "no", "no: this step waits for no event")
     return CheckedCause("Missing signal", "is", text)
+
+
+def came_close(facts: RunFacts) -> Iterator[CheckedCause]:
+    """Events that it would have taken but for one thing: shown only where there are some."""
+    if facts.wait is not None and facts.wait.near:
+        text = f"{counted(len(facts.wait.near), 'event')} came close to what it waits for"
+        yield CheckedCause("Mismatch", "maybe", text)
 
 
 def backlog(explained: Explanation) -> CheckedCause:
@@ -161,20 +186,23 @@ def fact_of(term: str, value: Any) -> Iterator[Fact]:
             yield from (Fact(term, text_of(each)) for each in shown)
             if len(value) > len(shown):
                 yield Fact(term, f"and {len(value) - len(shown):,} more")
+        case str() if term.rsplit(maxsplit=1)[-1] == "by":
+            yield Fact(term, who(value))
         case _:
             yield Fact(term, text_of(value))
 
 
 def text_of(value: Any) -> str:
+    """A fact in words. Only who did something is shortened: a correlation is exact text."""
     match value:
         case dict():
-            name, *rest = [text_of(part) for part in value.values() if part]
+            parts = {key: part for key, part in value.items() if part}
+            named = (who(part) if key == "by" else text_of(part) for key, part in parts.items())
+            name, *rest = named
             return f"{name}: {', '.join(rest)}" if rest else name
         case list():
             return ", ".join(map(text_of, value))
         case datetime():
             return moment(value, EVER)
-        case str():
-            return who(value)
         case _:
             return f"{value:,}" if isinstance(value, int) else str(value)

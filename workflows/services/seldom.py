@@ -17,6 +17,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from workflows.models import Worker
+from workflows.services.event_purge import purge_due_events
 from workflows.services.orphans import collect_orphans
 from workflows.services.ownership import this_process
 from workflows.services.purge import purge_due
@@ -76,4 +77,5 @@ def collect_as(worker: UUID) -> None:
 
 
 purge_seldom = Seldom("purge", purge_due, PURGE_SECONDS)
+purge_events_seldom = Seldom("purge_events", purge_due_events, PURGE_SECONDS)
 collect_seldom = Seldom("orphans", lambda: collect_as(this_process().worker), COLLECT_SECONDS)

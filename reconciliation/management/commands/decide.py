@@ -14,7 +14,7 @@ from reconciliation import access
 from reconciliation.core.errors import AlreadyDecided, InvalidDecision
 from reconciliation.core.states import DecisionKind, HoldState
 from reconciliation.models import Decision, Hold
-from reconciliation.services.decisions import Answer, record_decision
+from reconciliation.services.decisions import OF_AN_EVENT, Answer, record_decision
 from workflows.management.base import ConsoleCommand, Refused, WrongUse, an_id, positive
 
 
@@ -44,6 +44,8 @@ class Command(ConsoleCommand):
         hold = hold_of(access.visible_holds(user), given.case)
         if hold is None:
             raise Refused(f"there is no held case {given.case} that {given.by} may see")
+        if hold.event_id is not None:
+            raise Refused(OF_AN_EVENT)
         answer = Answer(
             kind=DecisionKind(given.kind),
             note=given.note,

@@ -7,6 +7,7 @@ from typing import Any
 
 from reconciliation.core.states import HoldState
 from reconciliation.models import Hold
+from reconciliation.selectors.queue import detail_of, subject_of
 from reconciliation.selectors.words import sentence_of
 from workflows.management.base import ConsoleCommand, positive
 from workflows.services.clock import database_now
@@ -26,7 +27,7 @@ class Command(ConsoleCommand):
 
     def perform(self, given: argparse.Namespace) -> None:
         holds = Hold.objects.filter(state=HoldState.OPEN).select_related(
-            "queue", "operation", "run"
+            "queue", "operation", "run", "event__source"
         )
         if given.queue:
             holds = holds.filter(queue__slug=given.queue)
@@ -43,7 +44,8 @@ def as_json(hold: Hold) -> dict[str, Any]:
         "version": hold.version,
         "run": hold.run_id,
         "operation": hold.operation_id,
-        "summary": hold.operation.summary if hold.operation else f"step {hold.run.step}",
+        "event": hold.event_id,
+        "summary": summary_of(hold),
         "reason": hold.reason,
         "message": hold.message,
         "settles": said.settles,
@@ -53,9 +55,16 @@ def as_json(hold: Hold) -> dict[str, Any]:
     }
 
 
+def summary_of(hold: Hold) -> str:
+    if hold.event is not None:
+        return f"{subject_of(hold)}, {detail_of(hold)}"
+    return hold.operation.summary if hold.operation else f"step {hold.held_run.step}"
+
+
 def line(hold: Hold, only_id: bool) -> str:
     if only_id:
         return str(hold.pk)
-    what = hold.operation.summary if hold.operation else f"{hold.run.workflow}, {hold.run.step}"
+    what = f"{hold.run.workflow}, {hold.run.step}" if hold.run else subject_of(hold)
+    what = hold.operation.summary if hold.operation else what
     queue = hold.queue.slug if hold.queue else "no queue"
     return f"{hold.pk}  due {hold.due_at:%Y-%m-%d %H:%M} UTC  {queue}  {hold.reason}  {what}"

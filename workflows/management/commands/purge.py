@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from workflows.management.base import ConsoleCommand, Refused
+from workflows.services.event_purge import PurgedEvents, purging_events
 from workflows.services.orphans import Collected, collect_orphans
 from workflows.services.purge import AGAIN, Purged, left_alone, purging
 
@@ -18,7 +19,7 @@ PROGRESS = 500  # runs between two lines of progress
 
 
 class Command(ConsoleCommand):
-    help = "Purge the outputs and inputs whose retention has passed, and collect orphans."
+    help = "Purge outputs, inputs and bodies of events whose retention has passed; collect orphans."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -29,15 +30,17 @@ class Command(ConsoleCommand):
 
     def perform(self, given: argparse.Namespace) -> None:
         purged = self.purge(given.dry_run)
+        events = sum(purging_events(dry_run=given.dry_run), PurgedEvents())
         collected = collect(given.dry_run) if given.orphans else None
         alone = left_alone()
         document = {
             "dry_run": given.dry_run,
             "purged": asdict(purged),
+            "events": asdict(events),
             "orphans": asdict(collected) if collected else None,
             "left_alone": alone,
         }
-        self.answer(given, document, lines(given.dry_run, purged, collected, alone))
+        self.answer(given, document, lines(given.dry_run, purged, events, collected, alone))
         refuse_failures(purged, collected)
 
     def purge(self, dry_run: bool) -> Purged:
@@ -54,13 +57,22 @@ def collect(dry_run: bool) -> Collected:
 
 
 def lines(
-    dry_run: bool, purged: Purged, collected: Collected | None, alone: list[dict[str, Any]]
+    dry_run: bool,
+    purged: Purged,
+    events: PurgedEvents,
+    collected: Collected | None,
+    alone: list[dict[str, Any]],
 ) -> Iterator[str]:
     would = "It would be: " if dry_run else ""
     yield (
         f"{would}{purged.runs:,} runs purged: {purged.outputs:,} outputs, {purged.inputs:,} inputs,"
         f" {purged.objects:,} objects, {amount(purged.bytes)}"
     )
+    if events.events:
+        yield (
+            f"{would}{events.events:,} bodies of events purged, {amount(events.bytes)}; of these "
+            f"{events.dismissed:,} events that nobody took"
+        )
     if collected:
         yield (
             f"{would}{collected.objects:,} orphans collected, {amount(collected.bytes)}; "

@@ -1,0 +1,81 @@
+"""What is asked of the events page, by whom, and paging over the tenants that they may see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID
+
+from django.db.models import Model, QuerySet
+from django.urls import reverse
+
+from workflows.models import Tenant
+
+Row = TypeVar("Row", bound=Model)
+
+COUNTED = 10_000  # of what may be many, no more are counted
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be listed, as the address says it; what it cannot mean counts as not said."""
+
+    view: str = ""
+    state: str = ""
+    source: str = ""
+    before: str = ""
+    after: str = ""
+    wbefore: str = ""
+    wafter: str = ""
+    wait: str = ""
+    event: str = ""
+
+    def query(self, **changes: str) -> dict[str, str]:
+        """What keeps the choice, with other places in the list."""
+        return {"view": self.view, "state": self.state, "source": self.source} | changes
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Whose page it is: the tenants they may see, and those whose runs they may control."""
+
+    tenants: Sequence[Tenant]
+    controlled: frozenset[UUID] = frozenset()
+    may_send: bool = False
+
+
+def here() -> str:
+    return reverse("events")
+
+
+def newest_of(
+    parts: Sequence[QuerySet[Row]],
+    whole: QuerySet[Row],
+    before: UUID | None,
+    after: UUID | None,
+    size: int,
+) -> tuple[list[Row], bool, bool]:
+    """As `paging.newest_first`, of `parts` that are each read from an index of their own.
+
+    Two queries: the IDs of a page of each part, then the rows of `whole` that are shown.
+    """
+    if not parts:
+        return [], False, False
+    narrowed, order = parts, "-pk"
+    if after is not None:
+        narrowed, order = [part.filter(pk__gt=after) for part in parts], "pk"
+    elif before is not None:
+        narrowed = [part.filter(pk__lt=before) for part in parts]
+    ids = united([part.order_by(order)[: size + 1] for part in narrowed])
+    ids = sorted(ids, reverse=after is None)
+    more, shown = len(ids) > size, ids[:size]
+    rows = sorted(whole.filter(pk__in=shown), key=lambda row: row.pk, reverse=True)
+    if after is not None:
+        return rows, more, True
+    return rows, before is not None, more
+
+
+def united(parts: Sequence[QuerySet[Row]]) -> list[UUID]:
+    first, *others = [part.values_list("pk", flat=True) for part in parts]
+    return list(first.union(*others, all=True)) if others else list(first)

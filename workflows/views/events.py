@@ -1,0 +1,54 @@
+"""The events and waits page, and one event."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from workflows import access
+from workflows.selectors.event_lists import events_page
+from workflows.selectors.event_page import event_page
+from workflows.selectors.events_asked import Asked, Reader
+from workflows.services.clock import database_now
+from workflows.views.requests import SignedIn, asks_for
+
+NAMES = ("view", "state", "source", "before", "after", "wbefore", "wafter", "wait", "event")
+FRAGMENTS = {
+    "inbox": "workflows/_inbox_refreshed.html",
+    "waits": "workflows/_waits.html",
+    "near": "workflows/_near.html",
+}
+
+
+@login_required
+@require_safe
+def events(request: SignedIn) -> HttpResponse:
+    """The events and open waits of the tenants that this person may see."""
+    asked = Asked(**{name: request.GET.get(name, "") for name in NAMES})
+    user = request.user
+    reader = Reader(
+        tenants=list(access.visible_tenants(user)),
+        controlled=frozenset(access.controlled_tenants(user).values_list("pk", flat=True)),
+        may_send=access.sendable_sources(user).exists(),
+    )
+    context = {"page": events_page(reader, asked), "now": database_now()}
+    fragment = next((name for name in FRAGMENTS if asks_for(request, name)), "")
+    return render(request, FRAGMENTS.get(fragment, "workflows/events.html"), context)
+
+
+@login_required
+@require_safe
+def event(request: SignedIn, event: UUID) -> HttpResponse:
+    """One event. Its body is read for those alone who may see payloads."""
+    found = access.event_for(request.user, event, body=False)
+    tenant = found.source.tenant
+    payloads = access.may_view_payloads(request.user, tenant)
+    if payloads:
+        found = access.event_for(request.user, event)
+    control = access.may_control(request.user, tenant)
+    page = event_page(found, payloads=payloads, control=control)
+    return render(request, "workflows/event.html", {"page": page, "now": database_now()})
