@@ -39,6 +39,7 @@ class Shell:
         items = [
             NavItem("Review queue", reverse("review"), "queue", "q", here == "review", counts=True),
             NavItem("Runs", reverse("runs"), "runs", "r", here == "runs"),
+            NavItem("Providers", reverse("providers"), "providers", "p", here == "providers"),
         ]
         if self._request.user.is_staff:
             items.append(NavItem("Admin", reverse("admin:index"), "shield", "a", False, minor=True))
@@ -51,6 +52,8 @@ class Shell:
         name = (match.url_name if match else "") or ""
         if name.startswith(("review", "operation")):
             return "review"
+        if name.startswith(("provider", "dispatch")):
+            return "providers"
         return "runs" if name.startswith(("run", "version")) else ""
 
     @cached_property
@@ -58,6 +61,13 @@ class Shell:
         from reconciliation.selectors import needs_you_count
 
         return needs_you_count(self._request.user)
+
+    @cached_property
+    def stops(self) -> list[Any]:
+        """What nothing is sent of, said on every page."""
+        from reconciliation.selectors.dispatch_page import banner_stops
+
+        return banner_stops(self._request.user)
 
     @property
     def person(self) -> str:

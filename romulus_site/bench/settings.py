@@ -40,3 +40,4 @@ CELERY_TASK_DEFAULT_QUEUE = os.environ.get("ROMULUS_BENCH_QUEUE", product.CELERY
 
 ROMULUS_WORKFLOWS = ["romulus_site.bench.flows"]
 ROMULUS_FAILPOINTS: list[str] = []
+ROMULUS_ALLOWED_ADDRESSES = ["*=127.0.0.1"]  # the rehearsal destination

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from romulus_site.bench import ceiling, history, latency, recovery, start, steps
+from romulus_site.bench import ceiling, history, latency, operations, recovery, start, steps
 from romulus_site.bench.database import NoDatabase
 from romulus_site.bench.talk import ChildFailed
 from romulus_site.bench.walkers import NotDone
@@ -29,6 +29,7 @@ MEASUREMENTS: dict[str, ModuleType] = {
     "history": history,
     "start": start,
     "recovery": recovery,
+    "operations": operations,
 }
 DEFAULT = "steps"
 FAILURES = (NoDatabase, ChildFailed, NotDone, Silence, EmbeddedError)
