@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, Q, QuerySet
+from django.db.models.functions import Now
 from django.http import Http404
 from guardian.shortcuts import get_objects_for_user, get_users_with_perms
 
 from reconciliation.core.states import HoldState
-from reconciliation.models import Hold, Operation, ReviewQueue
+from reconciliation.models import DispatchStop, Hold, Operation, Provider, ReviewQueue
 from workflows.access import visible_runs, visible_tenants
 
 if TYPE_CHECKING:
@@ -27,6 +28,48 @@ def visible_queues(user: User) -> QuerySet[ReviewQueue]:
         user, "reconciliation.view_reviewqueue", klass=ReviewQueue
     )
     return queues
+
+
+PROVIDER_RIGHTS = ("view_provider", "configure", "pause_dispatch")
+
+
+def visible_providers(user: User) -> QuerySet[Provider]:
+    """Those that a person has a right on, or that a queue stands for which they may see."""
+    rights = [f"reconciliation.{right}" for right in PROVIDER_RIGHTS]
+    own = get_objects_for_user(user, rights, klass=Provider, any_perm=True)
+    queues = visible_queues(user)
+    within = Q(pk__in=own) | Q(queues__in=queues) | Q(default_queue__in=queues)
+    return Provider.objects.filter(within).distinct()
+
+
+def provider_for(user: User, slug: str) -> Provider:
+    """Raises `Http404` when there is none that this person may see."""
+    found = (
+        visible_providers(user)
+        .select_related("contract_version", "default_queue")
+        .filter(slug=slug)
+        .first()
+    )
+    if found is None:
+        raise Http404
+    return found
+
+
+def switchable_providers(user: User) -> QuerySet[Provider]:
+    """Those whose dispatch a person may turn off and on."""
+    providers: QuerySet[Provider] = get_objects_for_user(
+        user, "reconciliation.pause_dispatch", klass=Provider
+    )
+    return providers
+
+
+def visible_stops(user: User) -> QuerySet[DispatchStop]:
+    """The switches in force that stop something which a person may see: nothing of other tenants
+    alone, and nothing for who may see no tenant."""
+    tenants = visible_tenants(user)
+    in_force = DispatchStop.objects.filter(Q(until=None) | Q(until__gt=Now()))
+    visible = Q(tenant__in=tenants) | (Q(tenant=None) & Exists(tenants))
+    return in_force.filter(visible).select_related("provider", "tenant")
 
 
 def visible_holds(user: User) -> QuerySet[Hold]:

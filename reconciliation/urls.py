@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from reconciliation.views import audit, held_runs, operations, review
+from reconciliation.views import audit, dispatch, held_runs, operations, providers, review
 
 urlpatterns: list[URLPattern] = [
     path("review/", review.review, name="review"),
     path("audit/", audit.audit, name="audit"),
+    path("dispatch/", dispatch.dispatch, name="dispatch"),
+    path("dispatch/change/", dispatch.dispatch_change, name="dispatch_change"),
+    path("providers/", providers.providers, name="providers"),
+    path("providers/<slug:slug>/", providers.provider, name="provider"),
     # /runs/<id>/hold/
     path("runs/<uuid:run>/hold/", held_runs.held_run, name="held_run"),
     path("runs/<uuid:run>/hold/decide/", held_runs.held_run_decide, name="held_run_decide"),

@@ -40,6 +40,7 @@ class Shell:
             NavItem("Review queue", reverse("review"), "queue", "q", here == "review", counts=True),
             NavItem("Runs", reverse("runs"), "runs", "r", here == "runs"),
             NavItem("Events", reverse("events"), "events", "e", here == "events"),
+            NavItem("Providers", reverse("providers"), "providers", "p", here == "providers"),
             NavItem("Workers", reverse("workers"), "worker", "w", here == "workers", minor=True),
             NavItem("Audit record", reverse("audit"), "audit", "l", here == "audit", minor=True),
         ]
@@ -58,6 +59,8 @@ class Shell:
             return "events"
         if name in ("workers", "audit"):
             return name
+        if name.startswith(("provider", "dispatch")):
+            return "providers"
         return "runs" if name.startswith(("run", "version")) else ""
 
     @cached_property
@@ -65,6 +68,13 @@ class Shell:
         from reconciliation.selectors import needs_you_count
 
         return needs_you_count(self._request.user)
+
+    @cached_property
+    def stops(self) -> list[Any]:
+        """What nothing is sent of, said on every page."""
+        from reconciliation.selectors.dispatch_page import banner_stops
+
+        return banner_stops(self._request.user)
 
     @property
     def person(self) -> str:

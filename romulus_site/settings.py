@@ -208,6 +208,12 @@ ROMULUS_MAX_INPUT_BYTES = int(os.environ.get("ROMULUS_MAX_INPUT_BYTES", str(256 
 # Written and read back whole: one of this size takes some 200 MB of a worker's memory meanwhile,
 # and 500 MB when it is sealed.
 ROMULUS_MAX_OUTPUT_BYTES = int(os.environ.get("ROMULUS_MAX_OUTPUT_BYTES", str(64 * 1024 * 1024)))
+# Providers are called at public addresses alone, but for those named here, by provider or for all:
+# PROVIDER=NETWORK or *=NETWORK, a port behind it if only that is meant, such as
+# "payments=10.1.0.0/16,*=[::1]:8100". Whoever may set a provider up can aim workers at these.
+ROMULUS_ALLOWED_ADDRESSES = words("ROMULUS_ALLOWED_ADDRESSES")
+# When dispatch is turned on again, so many of the writes that waited are looked at each second.
+ROMULUS_RELEASE_PER_SECOND = float(os.environ.get("ROMULUS_RELEASE_PER_SECOND", "10"))
 # Named points that kill the process with SIGKILL, for the kill tests; see workflows/failpoints.py.
 ROMULUS_FAILPOINTS = words("ROMULUS_FAILPOINTS")
 

@@ -19,6 +19,8 @@ from romulus_site.progress import Progress
 
 # Python starts in a second, in several on a machine that is busy with everything else.
 READY_SECONDS = 60.0
+# The providers of the demonstration (`romulus_site.demo`, which imports models).
+DEMO = ("desk", "machines", "payments")
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -47,7 +49,16 @@ class System:
         self._progress = progress
         self._postgres = EmbeddedPostgres(data) if settings.ROMULUS_EMBEDDED else None
         # Also when the command was given elsewhere, with a relative path to the data.
-        surroundings = Surroundings(settings.BASE_DIR, {"ROMULUS_DATA": str(data)})
+        environment = {"ROMULUS_DATA": str(data)}
+        if wanted.demo:
+            # Its destination is called on this machine; beside it, what the setting names already.
+            environment["ROMULUS_ALLOWED_ADDRESSES"] = ",".join(
+                [
+                    *settings.ROMULUS_ALLOWED_ADDRESSES,
+                    *(f"{slug}={parts.LOOPBACK}" for slug in DEMO),
+                ]
+            )
+        surroundings = Surroundings(settings.BASE_DIR, environment)
         self._children = Supervisor(data / "logs", surroundings, progress.say)
 
     def __enter__(self) -> Self:

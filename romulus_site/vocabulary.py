@@ -151,6 +151,11 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "blocked": Word("Waits", "quiet", "blocked", "needs another step first"),
         "skipped": Word("Skipped", "quiet", "cancelled", "the run went on without it"),
     },
+    "dispatch": {
+        "on": Word("On", "good", "play", "writes that are due are sent"),
+        "paused": Word("Paused", "hold", "pause", "new writes wait until it is on"),
+        "off": Word("Off", "quiet", "cancelled", "new writes wait, and it is not to be on soon"),
+    },
     # What counts beside the state that a run is in.
     "stop": {
         "quiet": Word("Lease ran out", "hold", "warn", "its worker went quiet; another takes over"),

@@ -9,7 +9,15 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from guardian.shortcuts import assign_perm
 
-from reconciliation.models import ContractVersion, Hold, Operation, Provider, ReviewQueue
+from reconciliation.core.facts import Dispatch
+from reconciliation.models import (
+    ContractVersion,
+    DispatchStop,
+    Hold,
+    Operation,
+    Provider,
+    ReviewQueue,
+)
 from reconciliation.rehearsal.providers import ACTIONS
 from reconciliation.services.reconcile import reconcile
 from tests.waiting import wait_for
@@ -80,7 +88,17 @@ def ready_provider(slug: str, base_url: str = "http://127.0.0.1:9", **fields: An
         "look_up_trust": "shown by the tests",
         "default_queue": queue,
     }
-    return Provider.objects.create(slug=slug, **(defaults | fields))
+    state = fields.pop("dispatch", Dispatch.ON)
+    provider = Provider.objects.create(slug=slug, **(defaults | fields))
+    switched(provider, state)
+    return provider
+
+
+def switched(provider: Provider, state: str) -> None:
+    """Set a provider's dispatch without a word, and let nothing that waits go on by that."""
+    DispatchStop.objects.filter(provider=provider).delete()
+    if state != Dispatch.ON:
+        DispatchStop.objects.create(provider=provider, state=state, by="system", reason="A test.")
 
 
 def started_run(workflow: str = "refund", **input: Any) -> Run:

@@ -13,6 +13,8 @@ if not os.environ.get("ROMULUS_DATA") or "PYTEST_XDIST_WORKER" in os.environ:
     atexit.register(shutil.rmtree, os.environ["ROMULUS_DATA"], ignore_errors=True)
 # Tests say what they need; what the caller's shell has set for the product does not count.
 os.environ.pop("BROKER_URL", None)
+# Destinations of tests listen on the loopback; the processes that tests start inherit this.
+os.environ["ROMULUS_ALLOWED_ADDRESSES"] = "*=127.0.0.0/8"
 os.environ["ROMULUS_KEYS"] = "a-key-of-the-tests-that-protects-nothing"
 
 from romulus_site.settings import *

@@ -111,6 +111,8 @@ KNOWN = frozenset(
         "after_checked",
         "before_follow",
         "after_follow",
+        "before_duplicate",  # two effects of one operation are put on record
+        "after_duplicate",
     }
 )
 

@@ -11,9 +11,10 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from uuid import UUID
 
+from reconciliation.core.addresses import Allowed
 from reconciliation.core.classify import Report
 from reconciliation.core.contracts import Contract
 from reconciliation.core.matching import Found
@@ -21,23 +22,31 @@ from reconciliation.core.matching import Found
 
 @dataclass(frozen=True)
 class Connection:
-    """Where and as whom a provider is spoken to: pinned when the key is minted."""
+    """Where and as whom a provider is spoken to: pinned when the key is minted.
+
+    `allowed`: what may be called beside public addresses.
+    """
 
     base_url: str
     account: str
     region: str
     credential: str = field(repr=False)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    allowed: tuple[Allowed, ...] = ()
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """The exact request, without credentials. Stored sealed, and sent again as it is."""
+    """The exact request, without credentials. Stored sealed, and sent again as it is.
+
+    `fields`: what was meant, by the names under which the provider's records show it.
+    """
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: bytes
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         fields = asdict(self) | {"body": base64.b64encode(self.body).decode()}
@@ -81,7 +90,14 @@ class Verified:
 
 
 class Adapter(ABC):
-    """Speaks to one provider, for the duration of one call."""
+    """Speaks to one provider, for the duration of one call.
+
+    It gets everything that it needs and keeps nothing: no session, no connection, no clock of
+    record. It never decides, and it raises for no answer and no network.
+    """
+
+    schemes: ClassVar[tuple[str, ...]] = ("http", "https")
+    """What its addresses begin with."""
 
     def __init__(self, connection: Connection, contract: Contract) -> None:
         self.connection = connection
@@ -108,8 +124,13 @@ class Adapter(ABC):
         """Send `prepared` once; nothing of it leaves later than `seconds` from now."""
 
     @abstractmethod
-    def look_up(self, action: str, operation: UUID, seconds: float) -> list[Found] | Unavailable:
-        """Return the provider's records of `operation`; only called where the contract has it."""
+    def look_up(
+        self, action: str, operation: UUID, seconds: float, prepared: Prepared | None = None
+    ) -> list[Found] | Unavailable:
+        """Return the provider's records of `operation`; only called where the contract has it.
+
+        `prepared` is what was sent: with a natural key, what to look for.
+        """
 
     @abstractmethod
     def verify(self, action: str, resource: str, seconds: float) -> Verified | Unavailable:

@@ -1,154 +1,70 @@
 """The generic HTTP/JSON adapter: a provider is declared, not programmed.
 
-Each call opens a connection of its own, so that no dead one is ever used again; retries, redirects
-and proxies from the environment are off. How far a request came is read from the connection's own
-trace, never from an exception's name.
+How far a request came is told by the connection (`network`, `wire`), never by an exception's name.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import ssl
+import base64
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Annotated, Any
-from urllib.parse import quote
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, ClassVar
 from uuid import UUID
 
-import httpx
-import jmespath
-from jmespath.exceptions import JMESPathError
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
-from reconciliation.adapters.base import Adapter, Prepared, Transmitted, Unavailable, Verified
+from reconciliation.adapters.answers import found, in_words, retry_after
+from reconciliation.adapters.base import Prepared, Transmitted, Unavailable, Verified
+from reconciliation.adapters.declared import (
+    ActionSettings,
+    HttpSettings,
+    LookUpSettings,
+    id_at,
+    search,
+    text_at,
+)
+from reconciliation.adapters.over_http import OverHttp
+from reconciliation.adapters.requests import encoded, fill, filled, meant, since, with_marker
+from reconciliation.adapters.wire import Exchange
 from reconciliation.core.classify import Answer, Phase, Report
+from reconciliation.core.contracts import KeyRule
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.matching import Found
-from workflows.core.words import is_storable, storable
 
-MAX_ANSWER_BYTES = 1024 * 1024
 OK = 200
-KEY_LENGTH = 36  # a key is the operation's ID
-# A provider that says "come back in a year" is asked again tomorrow.
-LONGEST_RETRY_AFTER_SECONDS = 86_400.0
-LONGEST_ID = 300  # of a resource; its column's length
+MOST_PAGES = 20  # of a list; a longer one is not read to its end, and proves nothing
 
 
-class Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-def compiled(expression: str) -> str:
-    """Check a JMESPath where it is declared."""
-    try:
-        jmespath.compile(expression)
-    except JMESPathError as error:
-        raise ValueError(f"no JMESPath: {error}") from error
-    return expression
-
-
-Path = Annotated[str, AfterValidator(compiled)]
-
-
-class LookUpSettings(Strict):
-    """`path` takes {operation}; `items` finds the records in the answer (JMESPath)."""
-
-    path: str
-    items: Path
-
-
-class VerifySettings(Strict):
-    """`path` takes {resource}; `expect` maps a JMESPath in the answer to the value it must have."""
-
-    path: str
-    expect: Annotated[dict[Path, Any], Field(min_length=1)]
-
-
-class ActionSettings(Strict):
-    """One declared action.
-
-    Attributes:
-        path: may take parameters by name, such as /tickets/{ticket}/comments; those are not sent
-            in the body again.
-        marker: where in the body our operation ID goes, by names with dots.
-        resource: where the answer names the created resource (JMESPath).
-        record: what a record shows, by JMESPath: `operation`, `account`, `region`, or the name of
-            a parameter.
-    """
-
-    method: str = "POST"
-    path: str
-    marker: str = ""
-    resource: Path = "id"
-    record: dict[str, Path] = {}
-    look_up: LookUpSettings | None = None
-    verify: VerifySettings | None = None
-
-
-class HttpSettings(Strict):
-    actions: dict[str, ActionSettings]
-    error_type: Path = "error.type"
-    error_code: Path = "error.code"
-
-
-@dataclass
-class Progress:
-    """How far the request came, told by the connection while it goes."""
-
-    deadline: float
-    phase: Phase = Phase.RESOLVE
-
-    def __call__(self, event: str, _info: Mapping[str, Any]) -> None:
-        match event:
-            case "connection.connect_tcp.started":
-                self.phase = Phase.CONNECT
-            case "connection.start_tls.started":
-                self.phase = Phase.TLS
-            case "http11.send_request_headers.started":
-                # A worker that was frozen until now must not send: somebody may have taken over.
-                if time.monotonic() > self.deadline:
-                    raise httpx.WriteTimeout("the time in which it could be sent is over")
-                self.phase = Phase.SEND
-            case "http11.receive_response_headers.started":
-                self.phase = Phase.WAIT
-
-
-class HttpAdapter(Adapter):
+class HttpAdapter(OverHttp):
     """Speaks HTTP and JSON as the provider's settings declare."""
+
+    # What an action has where the settings do not say; an adapter of one provider knows more.
+    defaults: ClassVar[Mapping[str, Any]] = {}
 
     @cached_property
     def settings(self) -> HttpSettings:
         try:
-            return HttpSettings.model_validate(self.connection.settings)
+            return HttpSettings.model_validate(self.with_defaults())
         except ValidationError as error:
             problem = error.errors(include_url=False, include_input=False)[0]
             path = ".".join(str(part) for part in problem["loc"])
             raise InvalidProvider(f"settings: at {path}: {problem['msg']}") from error
 
-    def check(self) -> list[str]:
-        try:
-            actions = self.settings.actions
-        except InvalidProvider as error:
-            return [str(error)]
-        problems = [
-            f"action {name}: the contract has {what} and the action has none"
-            for name, action in actions.items()
-            for what, claimed, declared in (
-                ("look-ups", self.contract.look_up, action.look_up),
-                ("a check of the result", self.contract.verifies, action.verify),
-            )
-            if claimed and declared is None
-        ]
-        rule = self.contract.key
-        if rule is not None and rule.max_length < KEY_LENGTH:
-            problems.append(
-                f"the provider's keys have {rule.max_length} characters at most, ours {KEY_LENGTH}"
-            )
-        return problems
+    def with_defaults(self) -> dict[str, Any]:
+        given = dict(self.connection.settings)
+        actions = given.get("actions")
+        if self.defaults and isinstance(actions, dict):
+            given["actions"] = {
+                name: self.completed(action) if isinstance(action, dict) else action
+                for name, action in actions.items()
+            }
+        return given
+
+    def completed(self, action: dict[str, Any]) -> dict[str, Any]:
+        """An action with what its provider is known for; what is declared counts first."""
+        record = {**self.defaults.get("record", {}), **action.get("record", {})}
+        return {**self.defaults, **action, "record": record}
 
     def action(self, name: str) -> ActionSettings:
         try:
@@ -157,6 +73,52 @@ class HttpAdapter(Adapter):
             known = ", ".join(sorted(self.settings.actions)) or "none"
             raise InvalidProvider(f"no action {name!r} is declared; known: {known}") from None
 
+    # --- the settings -----------------------------------------------------------------------
+
+    def check(self) -> list[str]:
+        try:
+            actions = self.settings.actions
+        except InvalidProvider as error:
+            return [str(error)]
+        problems = [
+            f"action {name}: {problem}"
+            for name, action in actions.items()
+            for problem in self.action_problems(action)
+        ]
+        return problems + self.common_problems()
+
+    def action_problems(self, action: ActionSettings) -> list[str]:
+        contract = self.contract
+        problems = [
+            f"the contract has {what} and the action has none"
+            for what, claimed, declared in (
+                ("look-ups", contract.look_up, action.look_up),
+                ("a check of the result", contract.verifies, action.verify),
+            )
+            if claimed and declared is None
+        ]
+        if not action.path.startswith(contract.namespace):
+            problems.append(
+                f"the contract {contract.slug} speaks of {contract.namespace} alone, and the "
+                f"path is {action.path}: a provider of its own, with the contract of that part"
+            )
+        if contract.key and contract.key.methods and action.method not in contract.key.methods:
+            heeded = ", ".join(contract.key.methods)
+            problems.append(f"the provider heeds keys with {heeded} alone, not {action.method}")
+        if contract.look_up and action.look_up:
+            problems += self.look_up_problems(action, action.look_up)
+        return problems
+
+    def look_up_problems(self, action: ActionSettings, ask: LookUpSettings) -> list[str]:
+        problems = []
+        if "operation" not in action.record:
+            problems.append(
+                "its record shows no operation: a look-up counts only what carries our ID"
+            )
+        if ask.by and self.contract.asking_by(ask.by) is None:
+            problems.append(f"the contract has no look-up by {ask.by!r}")
+        return problems
+
     # --- the write --------------------------------------------------------------------------
 
     def prepare(
@@ -164,67 +126,91 @@ class HttpAdapter(Adapter):
     ) -> Prepared:
         declared = self.action(action)
         path, rest = fill(declared.path, parameters)
-        body = with_marker(rest, declared.marker, str(operation))
-        headers = {"Content-Type": "application/json"}
-        rule = self.contract.key
-        if rule is not None and rule.carrier == "header":
-            headers[rule.name] = key
-        elif rule is not None:
-            body[rule.name] = key
-        return Prepared(declared.method, path, headers, json.dumps(body).encode())
+        body = with_marker({**declared.fixed, **rest}, declared.marker, str(operation))
+        path, headers, body = carrying(self.contract.key, key, path, body)
+        kind, data = encoded(body, declared.encoding)
+        headers = {"Content-Type": kind, **self.settings.headers, **declared.headers, **headers}
+        return Prepared(declared.method, path, headers, data, meant(parameters))
 
     def transmit(
         self, prepared: Prepared, action: str, operation: UUID, transmission: UUID, seconds: float
     ) -> Transmitted:
-        progress = Progress(time.monotonic() + seconds)
-        headers = {**prepared.headers, **self.headers(operation, transmission)}
-        try:
-            with self.open(prepared.method, prepared.path, headers, prepared.body, progress) as got:
-                return self.read_answer(self.action(action), got, progress)
-        except httpx.HTTPError as error:
-            # The class name is for people only: it proves nothing.
-            return Transmitted(Report(progress.phase), detail=f"no answer ({type(error).__name__})")
+        got = self.exchange(prepared, operation, transmission, seconds)
+        if got.status is None:
+            return Transmitted(Report(got.phase), detail=got.problem)
+        return self.read_answer(self.action(action), got)
 
-    def read_answer(
-        self, declared: ActionSettings, response: httpx.Response, progress: Progress
-    ) -> Transmitted:
-        request_id = self.request_id(response)
-        document = read_json(response, progress)
-        progress.phase = Phase.ANSWER
-        answer = self.answer(declared, response, document)
+    def read_answer(self, declared: ActionSettings, got: Exchange) -> Transmitted:
+        document = got.document
+        answer = self.answer(declared, got, document)
         record = found(declared, document) if answer.resource is not None else None
         return Transmitted(
-            Report(Phase.ANSWER, answer), record, request_id, f"HTTP {response.status_code}"
+            Report(Phase.ANSWER, answer),
+            self.censor.record(record) if record else None,
+            self.request_id(got),
+            in_words(got.status, answer.error_type, answer.error_code),
         )
 
-    def answer(self, declared: ActionSettings, response: httpx.Response, document: Any) -> Answer:
-        readable = isinstance(document, dict)
+    def answer(self, declared: ActionSettings, got: Exchange, document: Any) -> Answer:
+        assert got.status is not None, "the caller has an answer"
+        readable = isinstance(document, dict | list)
         rule = self.contract.request_id_header
+        resource = id_at(declared.resource, document)
         return Answer(
-            status=response.status_code,
+            status=got.status,
             # A page from something in between carries neither the provider's own header nor JSON.
-            authentic=readable and (rule is None or rule in response.headers),
+            authentic=readable and (rule is None or bool(got.header(rule))),
             complete=readable,
-            resource=id_at(declared.resource, document),
-            error_type=text_at(self.settings.error_type, document),
-            error_code=text_at(self.settings.error_code, document),
-            retry_after_seconds=retry_after(response),
+            resource=resource if resource and self.censor.is_clean(resource) else None,
+            error_type=self.code(text_at(self.settings.error_type, document)),
+            error_code=self.code(text_at(self.settings.error_code, document)),
+            retry_after_seconds=retry_after(got),
         )
+
+    def code(self, text: str | None) -> str | None:
+        """A code as the contract may name it; a text that echoes the credential is none."""
+        return text if text and self.censor.is_clean(text) else None
 
     # --- the questions ----------------------------------------------------------------------
 
-    def look_up(self, action: str, operation: UUID, seconds: float) -> list[Found] | Unavailable:
+    def look_up(
+        self,
+        action: str,
+        operation: UUID,
+        seconds: float,
+        prepared: Prepared | None = None,  # noqa: ARG002 (its ID is enough here)
+    ) -> list[Found] | Unavailable:
         declared = self.action(action)
         if declared.look_up is None:
             return Unavailable(f"action {action} declares no look-up")
-        path, _ = fill(declared.look_up.path, {"operation": str(operation)})
-        document = self.ask(path, operation, seconds)
-        if isinstance(document, Unavailable):
-            return document
-        items = jmespath.search(declared.look_up.items, document)
-        if not isinstance(items, list):
-            return Unavailable("its answer holds no list of records")
-        return [found(declared, item) for item in items]
+        items = self.listed(declared.look_up, operation, seconds)
+        if isinstance(items, Unavailable):
+            return items
+        return [self.censor.record(found(declared, item)) for item in items]
+
+    def listed(
+        self, ask: LookUpSettings, operation: UUID, seconds: float
+    ) -> list[Any] | Unavailable:
+        """Every item of a list. One that is not read to its end shows nothing of the rest."""
+        ends = time.monotonic() + seconds
+        names: dict[str, str] = {"operation": str(operation), "since": str(since(operation))}
+        path, items = ask.path, []
+        for _ in range(MOST_PAGES):
+            left = ends - time.monotonic()
+            document = self.ask(fill(path, names)[0], operation, left, filled(ask.body, names))
+            if isinstance(document, Unavailable):
+                return document
+            page = search(ask.items, document)
+            if not isinstance(page, list):
+                return Unavailable("its answer holds no list of records")
+            items += page
+            if ask.pages is None or not search(ask.pages.more, document):
+                return items
+            last = text_at(ask.pages.last, document)
+            if not last:
+                return Unavailable("its list has a page more, and does not say which")
+            path, names = ask.pages.path, {**names, "last": last}
+        return Unavailable(f"its list is longer than {MOST_PAGES} pages")
 
     def verify(self, action: str, resource: str, seconds: float) -> Verified | Unavailable:
         declared = self.action(action)
@@ -234,142 +220,50 @@ class HttpAdapter(Adapter):
         document = self.ask(path, None, seconds)
         if isinstance(document, Unavailable):
             return document
-        states = {name: jmespath.search(name, document) for name in declared.verify.expect}
+        states = {name: search(name, document) for name in declared.verify.expect}
         detail = ", ".join(f"{name} is {value}" for name, value in states.items())
-        return Verified(states == declared.verify.expect, detail)
+        return Verified(states == declared.verify.expect, self.censor.clean(detail, 1000))
 
-    def ask(self, path: str, operation: UUID | None, seconds: float) -> Any:
-        """Return the JSON answer of a read, or `Unavailable`."""
-        progress = Progress(time.monotonic() + seconds)
-        try:
-            with self.open("GET", path, self.headers(operation, None), b"", progress) as response:
-                document = read_json(response, progress)
-        except httpx.HTTPError as error:
-            return Unavailable(f"no answer ({type(error).__name__})")
-        if response.status_code != OK or document is None:
-            return Unavailable(f"it answered {response.status_code}", retry_after(response))
-        return document
-
-    # --- the wire ---------------------------------------------------------------------------
-
-    @contextmanager
-    def open(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes, progress: Progress
-    ) -> Iterator[httpx.Response]:
-        """Send one request over a connection of its own and give its answer while it is read."""
-        timeout = httpx.Timeout(max(progress.deadline - time.monotonic(), 0.001))
-        transport = httpx.HTTPTransport(verify=certificates(), retries=0, trust_env=False)
-        with (
-            httpx.Client(transport=transport, trust_env=False, timeout=timeout) as client,
-            client.stream(
-                method,
-                self.connection.base_url.rstrip("/") + path,
-                headers=dict(headers),
-                content=body,
-                follow_redirects=False,
-                extensions={"trace": progress},
-            ) as response,
-        ):
-            yield response
+    def ask(self, path: str, operation: UUID | None, seconds: float, body: Any = None) -> Any:
+        """Return the JSON answer of a question, or `Unavailable`."""
+        kind, data = encoded(body, "json") if body is not None else ("", b"")
+        headers = {**self.settings.headers, **({"Content-Type": kind} if kind else {})}
+        asked = Prepared("POST" if data else "GET", path, headers, data)
+        got = self.exchange(asked, operation, None, seconds)
+        if got.status is None:
+            return Unavailable(got.problem)
+        if got.status != OK or got.document is None:
+            return Unavailable(f"it answered {got.status}", retry_after(got))
+        return got.document
 
     def headers(self, _operation: UUID | None, _transmission: UUID | None) -> dict[str, str]:
-        """The headers that are not part of the stored request: credentials and tracing."""
-        if not self.connection.credential:
+        credential, auth = self.connection.credential, self.settings.auth
+        if not credential:
             return {}
-        return {"Authorization": f"Bearer {self.connection.credential}"}
-
-    def request_id(self, response: httpx.Response) -> str:
-        name = self.contract.request_id_header
-        return storable(response.headers.get(name, ""), 200) if name else ""
-
-
-@cache
-def certificates() -> ssl.SSLContext:
-    """The machine's certificates: read once, since reading them takes longer than a request."""
-    return ssl.create_default_context()
+        match auth.scheme:
+            case "bearer":
+                return {auth.header: f"Bearer {credential}"}
+            case "basic":
+                return {auth.header: f"Basic {base64.b64encode(credential.encode()).decode()}"}
+            case "header":
+                return {auth.header: credential}
 
 
-def fill(template: str, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Fill {names} of a path, quoted; return the path and the values that it did not take.
+def carrying(
+    rule: KeyRule | None, key: str, path: str, body: dict[str, Any]
+) -> tuple[str, dict[str, str], dict[str, Any]]:
+    """Put the key where the contract says: return path, headers and body.
 
     Raises:
-        InvalidProvider: the path takes a value that is not there, or one that would lead to
-            another address.
+        InvalidProvider: a parameter stands there.
     """
-    taken = {name for name in values if f"{{{name}}}" in template}
-    for name in taken:
-        if str(values[name]) in ("", ".", ".."):
-            raise InvalidProvider(f"the path {template} cannot take {values[name]!r} as {name}")
-    try:
-        path = template.format_map({name: quote(str(values[name]), safe="") for name in taken})
-    except KeyError as error:
-        raise InvalidProvider(f"the path {template} takes {error}, which is not given") from error
-    return path, {name: value for name, value in values.items() if name not in taken}
-
-
-def with_marker(body: dict[str, Any], marker: str, operation: str) -> dict[str, Any]:
-    """Return a copy of `body` that carries our operation ID at `marker`.
-
-    Raises:
-        InvalidProvider: a parameter stands there; it is not dropped.
-    """
-    if not marker:
-        return dict(body)
-    name, _, rest = marker.partition(".")
-    if not rest and name not in body:
-        return {**body, name: operation}
-    inner = body.get(name, {})
-    if not rest or not isinstance(inner, dict):
-        raise InvalidProvider(f"parameter {name!r} stands where the provider's marker goes")
-    return {**body, name: with_marker(inner, rest, operation)}
-
-
-def read_json(response: httpx.Response, progress: Progress) -> Any:
-    """Return the whole answer as JSON, or None when it is too large, too slow or no JSON.
-
-    Raises:
-        httpx.HTTPError: the answer broke off.
-    """
-    data = b""
-    for chunk in response.iter_bytes():
-        data += chunk
-        if len(data) > MAX_ANSWER_BYTES or time.monotonic() > progress.deadline:
-            return None
-    try:
-        return json.loads(data)
-    except ValueError:
-        return None
-
-
-def text_at(path: str, document: Any) -> str | None:
-    value = jmespath.search(path, document) if path and document is not None else None
-    return None if value is None else str(value)
-
-
-def id_at(path: str, document: Any) -> str | None:
-    """A resource's ID; None where there is none, or none that can be kept as it is."""
-    found_id = text_at(path, document)
-    return found_id if found_id and is_storable(found_id, LONGEST_ID) else None
-
-
-def found(declared: ActionSettings, document: Any) -> Found:
-    """Read a provider's record as the settings declare."""
-    shown = {name: jmespath.search(path, document) for name, path in declared.record.items()}
-    return Found(
-        resource=id_at(declared.resource, document) or "",
-        operation=shown.pop("operation", None),
-        account=shown.pop("account", None),
-        region=shown.pop("region", None),
-        fields=shown,
-    )
-
-
-def retry_after(response: httpx.Response) -> float | None:
-    """Retry-After in seconds; its date form is left to the contract's own pacing."""
-    try:
-        seconds = float(response.headers["Retry-After"])
-    except (KeyError, ValueError):
-        return None
-    if not math.isfinite(seconds):
-        return None
-    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER_SECONDS)
+    if rule is None:
+        return path, {}, body
+    text = f'"{key}"' if rule.quoted else key
+    match rule.carrier:
+        case "header":
+            return path, {rule.name: text}, body
+        case "query":
+            return f"{path}{'&' if '?' in path else '?'}{rule.name}={text}", {}, body
+        case "body":
+            return path, {}, with_marker(body, rule.name, text)

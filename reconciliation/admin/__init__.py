@@ -1,7 +1,7 @@
-"""Recovery in Django's admin: `setup` is set up here, the `ledger` is only read."""
+"""Recovery in the admin: `setup` and `rehearsal` are set up here, the `ledger` is only read."""
 
 from __future__ import annotations
 
-from reconciliation.admin import ledger, setup
+from reconciliation.admin import ledger, rehearsal, setup
 
-__all__ = ["ledger", "setup"]
+__all__ = ["ledger", "rehearsal", "setup"]

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from django import forms
-from django.core.validators import URLValidator
 
-from reconciliation.adapters.registry import ADAPTERS
+from reconciliation.adapters.registry import known_adapters
 from reconciliation.core.contracts import parse_contract
 from reconciliation.core.errors import InvalidContract
 from reconciliation.core.facts import Dispatch
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
+from reconciliation.sealing import seal
 from reconciliation.services.dispatch import MAX_REASON, MIN_REASON
-from reconciliation.services.providers import setting_problems
+from reconciliation.services.providers import adapter_problems, address_problem_of
 
 if TYPE_CHECKING:
     ProviderFormBase = forms.ModelForm[Provider]
@@ -34,13 +34,18 @@ TRUST = (
 )
 
 
+def adapters() -> list[tuple[str, str]]:
+    return [(slug, slug) for slug in known_adapters()]
+
+
 class ProviderForm(ProviderFormBase):
-    adapter = forms.ChoiceField(choices=[(slug, slug) for slug in sorted(ADAPTERS)])
-    base_url = forms.URLField(
+    adapter = forms.ChoiceField(choices=adapters)
+    base_url = forms.CharField(
         label="Address",
-        assume_scheme="https",
-        validators=[URLValidator(schemes=["http", "https"])],
-        help_text="Part of the scope in which a key counts: operations in progress keep it.",
+        max_length=300,
+        help_text="Such as https://api.example.com. Part of the scope in which a key counts: "
+        "operations in progress keep it. A private address has to be named in "
+        "ROMULUS_ALLOWED_ADDRESSES.",
     )
     credential = forms.CharField(
         required=False,
@@ -88,7 +93,12 @@ class ProviderForm(ProviderFormBase):
             return cleaned
         for name in set(cleaned) - {"credential"}:
             setattr(self.instance, name, cleaned[name])
-        for problem in setting_problems(self.instance):
+        if cleaned["credential"]:  # the adapter is to judge the new one
+            self.instance.credential_sealed = seal(cleaned["credential"].encode())
+        wrong = address_problem_of(self.instance, resolved=True)
+        if wrong:
+            self.add_error("base_url", wrong)
+        for problem in adapter_problems(self.instance):
             self.add_error("settings", problem)
         return cleaned
 

@@ -8,18 +8,20 @@ from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from guardian.admin import GuardedModelAdmin
 
 from reconciliation.admin.forms import ContractForm, DispatchForm, ProviderForm, QueueForm
 from reconciliation.core.facts import Dispatch
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
+from reconciliation.selectors.contract import OVERDUE, is_overdue
 from reconciliation.services.dispatch import set_dispatch
 from reconciliation.services.providers import missing_of
 from reconciliation.services.setup import (
@@ -81,8 +83,8 @@ def signed_in(request: HttpRequest) -> User:
 @admin.register(Provider)
 class ProviderAdmin(Guarded):
     form = ProviderForm
-    list_display = ("name", "slug", "adapter", "dispatch", "contract_version")
-    list_filter = ("dispatch", "adapter")
+    list_display = ("name", "slug", "adapter", "switch", "contract_version")
+    list_filter = ("adapter",)
     list_select_related = ("contract_version", "default_queue")
     search_fields = ("name", "slug")
     readonly_fields = ("contract_shown", "dispatch_shown", "missing", "contradicted")
@@ -123,9 +125,10 @@ class ProviderAdmin(Guarded):
             f"{source.title} ({source.evidence}) {source.url}".strip()
             for source in contract.sources
         )
+        overdue = OVERDUE if is_overdue(contract, timezone.now()) else "."
         return (
             f"{contract.name}, version {contract.version}. Reviewed {contract.reviewed_on}, "
-            f"again by {contract.review_again_on}. Sources: {sources}"
+            f"again by {contract.review_again_on}{overdue} Sources: {sources}"
         )
 
     @admin.display(description="Contradicted")
@@ -133,6 +136,13 @@ class ProviderAdmin(Guarded):
         if provider.contradicted_at is None:
             return "never: it was not seen to break its contract"
         return f"{provider.contradicted_at:%Y-%m-%d %H:%M} UTC: {provider.contradiction}"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Provider]:
+        return super().get_queryset(request).prefetch_related("stops")
+
+    @admin.display(description="Dispatch")
+    def switch(self, provider: Provider) -> str:
+        return provider.dispatch
 
     @admin.display(description="Dispatch")
     def dispatch_shown(self, provider: Provider) -> str:
@@ -157,7 +167,7 @@ class ProviderAdmin(Guarded):
         if not self.has_view_permission(request, found):
             raise PermissionDenied
         back = reverse("admin:reconciliation_provider_change", args=[found.pk])
-        form = DispatchForm(request.POST or None, initial={"state": found.dispatch})
+        form = DispatchForm(request.POST or None, initial={"state": str(found.dispatch)})
         if request.method == "POST" and form.is_valid():
             state = Dispatch(form.cleaned_data["state"])
             set_dispatch(found, state, signed_in(request), form.cleaned_data["reason"])
@@ -210,9 +220,18 @@ class ContractVersionAdmin(ReadOnly):
     """Added and read, never changed: operations keep the version they were opened under."""
 
     fields = ("slug", "version", "document", "created_at")
-    list_display = ("slug", "version", "created_at")
+    list_display = ("slug", "version", "reviewed_on", "review_again_on", "created_at")
     search_fields = ("slug",)
     ordering = ("slug", "-version")
+
+    @admin.display(description="Reviewed")
+    def reviewed_on(self, row: ContractVersion) -> str:
+        return str(row.contract.reviewed_on)
+
+    @admin.display(description="Again by")
+    def review_again_on(self, row: ContractVersion) -> str:
+        overdue = ", overdue" if is_overdue(row.contract, timezone.now()) else ""
+        return f"{row.contract.review_again_on}{overdue}"
 
     def has_add_permission(self, request: HttpRequest, _obj: Model | None = None) -> bool:
         return request.user.has_perm("reconciliation.add_contractversion")

@@ -30,11 +30,19 @@ class Source(Strict):
 
 
 class KeyRule(Strict):
-    """How the provider is told that two sends are the same one."""
+    """How the provider is told that two sends are the same one.
 
-    carrier: Literal["header", "body"]
-    name: str
+    Attributes:
+        name: of the header, of the query's parameter, or of the body's field, with dots.
+        quoted: as a structured field's string, in quotation marks.
+        methods: those that heed it; empty: all.
+    """
+
+    carrier: Literal["header", "body", "query"]
+    name: Annotated[str, Field(min_length=1)]
     max_length: Annotated[int, Field(gt=0)] = 255
+    quoted: bool = False
+    methods: tuple[str, ...] = ()
 
 
 class ReplayRule(Strict):
@@ -66,13 +74,15 @@ class LookUpRule(Strict):
     """How the provider can be asked what became of an operation.
 
     Attributes:
+        by: which of the provider's ways this is, such as "list"; an action may name one.
         marker: where the provider's own record carries our operation ID.
         visibility_lag_seconds: a record may be invisible for so long after it was made.
         absence_proof_after_seconds: from so long after the last byte could have arrived, finding
             nothing proves that nothing was done. None: it never does.
     """
 
-    marker: str
+    by: str = ""
+    marker: Annotated[str, Field(min_length=1)]
     visibility_lag_seconds: Seconds
     absence_proof_after_seconds: Seconds | None = None
 
@@ -119,6 +129,18 @@ class AnswerRule(Strict):
         )
 
 
+class Deadlines(Strict):
+    """How long each part of one exchange may take; `timeout_seconds` is for the whole.
+
+    `connect_seconds` also bounds the look-up of the name and the handshake of TLS, each for
+    itself. None: as long as the whole.
+    """
+
+    connect_seconds: Annotated[float | None, Field(gt=0)] = 10
+    write_seconds: Annotated[float | None, Field(gt=0)] = None
+    read_seconds: Annotated[float | None, Field(gt=0)] = None
+
+
 class Budget(Strict):
     """How much Romulus does by itself before it asks a person.
 
@@ -138,7 +160,16 @@ class Budget(Strict):
 
 
 class Contract(Strict):
-    """What one provider documents, in one version."""
+    """What one provider documents, in one version.
+
+    Attributes:
+        scope: the tuple within which a key counts; Romulus replays through no other.
+        namespace: what the paths begin with that the contract speaks of.
+        request_id_header: the provider's own; an answer without it is not the provider's.
+        other_look_ups: further ways to ask; an action picks one by its `by`.
+        unverified: what nobody has found documented; no guarantee is taken from it.
+        notes: for whoever decides.
+    """
 
     slug: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     version: Annotated[int, Field(ge=1)]
@@ -147,21 +178,55 @@ class Contract(Strict):
     review_again_on: date
     sources: Annotated[tuple[Source, ...], Field(min_length=1)]
     scope: Annotated[tuple[str, ...], Field(min_length=1)]
+    namespace: str = ""
     request_id_header: str | None = None
     key: KeyRule | None = None
     replay: ReplayRule | None = None
     look_up: LookUpRule | None = None
+    other_look_ups: tuple[LookUpRule, ...] = ()
     verifies: bool = False
     irreversible: bool = False
     answers: tuple[AnswerRule, ...] = ()
     budget: Budget = Budget()
     timeout_seconds: Annotated[float, Field(gt=0)] = 30
+    deadlines: Deadlines = Deadlines()
+    unverified: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def replay_needs_key(self) -> Self:
         if self.replay and not self.key:
             raise ValueError("replay needs a key: without one a second send is a second effect")
         return self
+
+    @model_validator(mode="after")
+    def reviewed_before_again(self) -> Self:
+        if self.review_again_on <= self.reviewed_on:
+            raise ValueError("review_again_on must be later than reviewed_on")
+        return self
+
+    @model_validator(mode="after")
+    def look_ups_can_be_told_apart(self) -> Self:
+        ways = [rule.by for rule in (self.look_up, *self.other_look_ups) if rule is not None]
+        if len(set(ways)) < len(ways) or (self.other_look_ups and self.look_up is None):
+            raise ValueError("other_look_ups: each way to ask needs a look_up first and its own by")
+        return self
+
+    def asking_by(self, way: str) -> Contract | None:
+        """The contract with this way to ask in place of the usual; None when it has none."""
+        rules = [rule for rule in (self.look_up, *self.other_look_ups) if rule is not None]
+        rule = next((rule for rule in rules if rule.by == way), None)
+        return self.model_copy(update={"look_up": rule}) if rule is not None else None
+
+    def is_overdue(self, today: date) -> bool:
+        """Whether it was to be reviewed again before `today`."""
+        return today > self.review_again_on
+
+    @property
+    def can_be_settled(self) -> bool:
+        """Whether anything that the provider says or shows could ever prove an effect."""
+        acknowledged = any(rule.means is Meaning.ACKNOWLEDGED for rule in self.answers)
+        return acknowledged or self.look_up is not None
 
     @property
     def timeout(self) -> timedelta:

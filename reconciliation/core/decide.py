@@ -8,13 +8,16 @@ of their weight:
 4. Is everything that was sent proven to have had no effect?  5. If not, can it be looked up?
 6. If that does not settle it, does a replay still protect, now and until its answer could come?
 7. Else a person decides.
+
+What ends an operation (going on, rejecting, dropping) needs proof. A person's word that it was not
+done only lets it be sent again, and only where something else guards that.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from reconciliation.core.contracts import Meaning, Retry
+from reconciliation.core.contracts import LookUpRule, Meaning, Retry
 from reconciliation.core.facts import (
     Advance,
     Dispatch,
@@ -32,6 +35,12 @@ from reconciliation.core.facts import (
     Verify,
     Wait,
     WaitReason,
+)
+from reconciliation.core.protection import (
+    closes_at,
+    protects,
+    review_at,
+    why_unguarded,
 )
 from reconciliation.core.states import EvidenceKind, OperationState, Purpose, TransmissionState
 
@@ -52,9 +61,11 @@ def decide(facts: Facts, now: datetime) -> Move:
         return Hold(HoldReason.CONFLICT)
     if completion is not None:
         return after_completion(facts, completion, now)
-    unresolved = unresolved_sends(facts, now)
+    unresolved = unresolved_sends(facts)
     if not unresolved:
         return with_nothing_unresolved(facts, now)
+    if all(denied(facts, sent, now) for sent in unresolved):
+        return send_as_denied(facts, now)
     return with_unknown_outcome(facts, unresolved, now)
 
 
@@ -82,22 +93,25 @@ def completed_by(facts: Facts) -> Known | None:
     return proofs[-1] if proofs else None
 
 
-def unresolved_sends(facts: Facts, now: datetime) -> list[Sent]:
+def unresolved_sends(facts: Facts) -> list[Sent]:
     """The transmissions that may have had an effect, as far as anything proves.
 
     A rejection speaks for its own transmission, and for earlier ones only where the contract says
     so. Absence resolves what was sent only where the contract makes it proof, and only when it
     was seen after the contract's bound.
     """
-    spoken_for = max((sent.number for sent in facts.sent if sent.resolves_earlier), default=0)
+    spoken_for = max((sent.number for sent in facts.sent if speaks_for_earlier(sent)), default=0)
     return [
         sent
         for sent in facts.sent
-        if sent.may_have_effect
-        and sent.number >= spoken_for
-        and not proven_absent(facts, sent)
-        and not denied(facts, sent, now)
+        if sent.may_have_effect and sent.number >= spoken_for and not proven_absent(facts, sent)
     ]
+
+
+def speaks_for_earlier(sent: Sent) -> bool:
+    """An answer whose own outcome is not known says nothing about others."""
+    known = (TransmissionState.ACKNOWLEDGED, TransmissionState.REJECTED)
+    return sent.resolves_earlier and sent.state in known
 
 
 def proven_absent(facts: Facts, sent: Sent) -> bool:
@@ -111,7 +125,7 @@ def proven_absent(facts: Facts, sent: Sent) -> bool:
 
 
 def denied(facts: Facts, sent: Sent, now: datetime) -> bool:
-    """Whether a person's word that it was not done counts for `sent`.
+    """Whether a person's word that it was not done lets `sent` be repeated.
 
     It never counts alone: the contract's key must guard a repeat now, or the provider itself must
     have shown, after the send could no longer be on its way, that it has no record.
@@ -119,12 +133,12 @@ def denied(facts: Facts, sent: Sent, now: datetime) -> bool:
     stated = last_statement(facts)
     if stated is None or not stated.denies or stated.observed_at < sent.in_flight_until:
         return False
-    return protects(facts, now) or seen_absent(facts, sent)
+    return why_unguarded(facts, now) is None or seen_absent(facts, sent)
 
 
 def seen_absent(facts: Facts, sent: Sent) -> bool:
     rule = facts.contract.look_up
-    if rule is None:
+    if rule is None or not facts.look_up_trusted:
         return False
     visible = sent.in_flight_until + timedelta(seconds=rule.visibility_lag_seconds)
     return any(
@@ -172,6 +186,14 @@ def with_nothing_unresolved(facts: Facts, now: datetime) -> Move:
     return send(facts, now, Purpose.REPLAY if replays(facts) else Purpose.FIRST)
 
 
+def send_as_denied(facts: Facts, now: datetime) -> Move:
+    """A person says that it was not done, and a repeat is guarded: it may be sent once more."""
+    last = facts.sent[-1]
+    if refused_for_good(last) and not resent(facts, last):
+        return Hold(HoldReason.REFUSED_LATER)
+    return send(facts, now, Purpose.REPLAY)
+
+
 def refused_for_good(sent: Sent) -> bool:
     return sent.state is TransmissionState.REJECTED and sent.retry is Retry.NEVER
 
@@ -184,7 +206,7 @@ def send(facts: Facts, now: datetime, purpose: Purpose) -> Move:
     """Send it, if nothing that guards a write stands against it now (promises P5, P11, P13)."""
     if facts.cancelling:
         return Hold(HoldReason.RUN_CANCELLED)
-    if facts.missing:
+    if facts.missing or facts.elsewhere:
         return Hold(HoldReason.NOT_READY)
     if facts.dispatch is not Dispatch.ON:
         return Wait(None, WaitReason.DISPATCH)
@@ -192,7 +214,7 @@ def send(facts: Facts, now: datetime, purpose: Purpose) -> Move:
         return Hold(HoldReason.AUTHORISATION_LAPSED)
     if not facts.precondition_holds:
         return Hold(HoldReason.PRECONDITION_GONE)
-    spent = spent_budget(facts, now)
+    spent = spent_budget(facts)
     if spent is not None:
         return Hold(spent)
     due = next_send(facts)
@@ -204,7 +226,7 @@ def resent(facts: Facts, last: Sent) -> bool:
     return facts.send_again is not None and facts.send_again >= last.started_at
 
 
-def spent_budget(facts: Facts, now: datetime) -> HoldReason | None:
+def spent_budget(facts: Facts) -> HoldReason | None:
     """Sends that never left count apart: they cost nothing and prove that nothing happened."""
     if facts.sent and resent(facts, facts.sent[-1]):
         return None
@@ -214,7 +236,7 @@ def spent_budget(facts: Facts, now: datetime) -> HoldReason | None:
         return HoldReason.UNREACHABLE if not left else HoldReason.BUDGET_SPENT
     if len(left) < budget.transmissions:
         return None
-    refused = not unresolved_sends(facts, now)
+    refused = not unresolved_sends(facts)
     return HoldReason.REFUSED_TOO_OFTEN if refused else HoldReason.BUDGET_SPENT
 
 
@@ -233,54 +255,51 @@ def with_unknown_outcome(facts: Facts, unresolved: list[Sent], now: datetime) ->
     if facts.elsewhere:
         # Neither a replay nor a look-up there would be about this operation.
         return Hold(HoldReason.NOT_READY)
-    if any(sent.meaning is Meaning.KEY_MISMATCH for sent in facts.sent):
-        return Hold(HoldReason.KEY_MISMATCH)
-    if can_look_up(facts):
-        return look_up(facts, unresolved, now)
+    rule = facts.contract.look_up
+    if rule is not None and facts.look_up_trusted:
+        return look_up(facts, rule, unresolved, now)
     return replay(facts, unresolved, now)
 
 
-def can_look_up(facts: Facts) -> bool:
-    return facts.contract.look_up is not None and facts.look_up_trusted
-
-
-def look_up(facts: Facts, unresolved: list[Sent], now: datetime) -> Move:
+def look_up(facts: Facts, rule: LookUpRule, unresolved: list[Sent], now: datetime) -> Move:
     """Ask before repeating; where asking does not settle it, a protected replay may."""
     asked = looked_since(facts, unresolved[-1])
     absent = [known for known in asked if known.kind is EvidenceKind.ABSENCE]
-    due = next_look_up(facts, unresolved, asked)
+    shown = shown_by(rule, unresolved[-1])
+    due = next_look_up(facts, rule, unresolved[-1], asked, shown)
     repeat = replay(facts, unresolved, now)
     protected = not isinstance(repeat, Hold)
-    if protected and (absent or closes_before(facts, due)):
+    if protected and (absent or not protects(facts, due)):
         return repeat
-    if len(asked) < facts.contract.budget.look_ups:
+    if sum(known.observed_at >= shown for known in asked) < facts.contract.budget.look_ups:
         return LookUp() if due <= now else Wait(due, WaitReason.LOOK_UP_LATER)
-    if protected:
-        return repeat
-    return Hold(why_look_ups_end(facts, asked, repeat))
+    return repeat if protected else Hold(why_look_ups_end(facts, asked, repeat))
 
 
 def looked_since(facts: Facts, sent: Sent) -> list[Known]:
     return [
         known
         for known in facts.known
-        if known.kind in LOOKED and known.observed_at >= sent.started_at
+        if known.kind in LOOKED and known.observed_at > sent.started_at
     ]
 
 
-def next_look_up(facts: Facts, unresolved: list[Sent], asked: list[Known]) -> datetime:
-    """Not before a record can be visible, then paced; and where absence can prove, at its bound."""
-    rule = facts.contract.look_up
-    assert rule is not None
-    visible = unresolved[-1].started_at + timedelta(seconds=rule.visibility_lag_seconds)
+def shown_by(rule: LookUpRule, sent: Sent) -> datetime:
+    """From when on whatever `sent` made is shown, if it is ever shown."""
+    longest = max(rule.visibility_lag_seconds, rule.absence_proof_after_seconds or 0)
+    return sent.in_flight_until + timedelta(seconds=longest)
+
+
+def next_look_up(
+    facts: Facts, rule: LookUpRule, sent: Sent, asked: list[Known], shown: datetime
+) -> datetime:
+    """Not before a record can be visible, then paced. What was asked early does not use up what
+    may be asked once every record must be shown; there is as much of it."""
+    visible = sent.started_at + timedelta(seconds=rule.visibility_lag_seconds)
     paced = next_question(facts, asked)
     due = max(visible, paced) if paced else visible
-    if rule.absence_proof_after_seconds is not None and asked:
-        # One look at the bound settles it: those that would come before are spared.
-        bound = unresolved[-1].in_flight_until + timedelta(seconds=rule.absence_proof_after_seconds)
-        last_question = len(asked) == facts.contract.budget.look_ups - 1
-        return max(due, bound) if last_question else due
-    return due
+    early = sum(known.observed_at < shown for known in asked)
+    return due if early < facts.contract.budget.look_ups else max(due, shown)
 
 
 def next_question(facts: Facts, asked: list[Known]) -> datetime | None:
@@ -291,13 +310,10 @@ def next_question(facts: Facts, asked: list[Known]) -> datetime | None:
     return max(due, last.retry_after_at) if last.retry_after_at else due
 
 
-def closes_before(facts: Facts, due: datetime) -> bool:
-    """Whether the protection would be over by the time the provider can be asked."""
-    limit = facts.replay_not_after
-    return limit is not None and due + facts.contract.timeout > limit
-
-
 def why_look_ups_end(facts: Facts, asked: list[Known], repeat: Move) -> HoldReason:
+    named = why_answers_bar(facts)
+    if named is not None:
+        return named
     if all(known.kind is EvidenceKind.UNAVAILABLE for known in asked):
         return HoldReason.LOOK_UP_UNAVAILABLE
     if facts.contract.replay and isinstance(repeat, Hold):
@@ -315,35 +331,46 @@ def replay(facts: Facts, unresolved: list[Sent], now: datetime) -> Move:
     assert rule is not None
     if in_flight > now and not rule.overlaps:
         return Wait(in_flight, WaitReason.IN_FLIGHT)
-    return within_window(facts, send(facts, now, Purpose.REPLAY))
-
-
-def within_window(facts: Facts, move: Move) -> Move:
-    """A replay that would come too late goes to a person; one without a time is seen to in time."""
-    if not isinstance(move, Wait) or facts.replay_not_after is None:
-        return move
-    closes = facts.replay_not_after - facts.contract.timeout
-    if move.until is None:
-        return Wait(closes, move.reason)
-    return move if move.until <= closes else Hold(HoldReason.WINDOW_OVER)
+    return within_window(facts, send(facts, now, Purpose.REPLAY), now)
 
 
 def why_no_replay(facts: Facts, now: datetime) -> HoldReason | None:
-    if facts.contract.replay is None or facts.contract.key is None:
-        return HoldReason.UNGUARDED
-    if facts.contradicted:
-        return HoldReason.CONTRACT_CONTRADICTED
-    if not facts.replay_trusted:
-        return HoldReason.NOT_PROVEN
-    if not protects(facts, now):
-        return HoldReason.WINDOW_OVER
+    unguarded = why_unguarded(facts, now)
+    # What the provider said tells people more than that its contract has no key.
+    if unguarded in (None, HoldReason.UNGUARDED):
+        said = why_answers_bar(facts)
+        if said is not None:
+            return said
+    if unguarded is not None:
+        return unguarded
     last = facts.sent[-1]
     if refused_for_good(last) and not resent(facts, last):
         return HoldReason.REFUSED_LATER
     return None
 
 
-def protects(facts: Facts, at: datetime) -> bool:
-    """Whether a replay at `at` is inside the window until its answer could come (promise P5)."""
-    limit = facts.replay_not_after
-    return limit is not None and at + facts.contract.timeout <= limit
+def why_answers_bar(facts: Facts) -> HoldReason | None:
+    """What the provider said of this very request, after which it is not repeated."""
+    said = {sent.meaning for sent in facts.sent}
+    if Meaning.KEY_MISMATCH in said:
+        return HoldReason.KEY_MISMATCH
+    if Meaning.EXISTS in said:
+        return HoldReason.ALREADY_EXISTS
+    return None
+
+
+def within_window(facts: Facts, move: Move, now: datetime) -> Move:
+    """Bring forward what would come too late: a pause of ours is cut short, and what waits for a
+    person is shown to one in time. What the provider wants put off so long is held."""
+    closes, review = closes_at(facts), review_at(facts)
+    if not isinstance(move, Wait) or closes is None or review is None:
+        return move
+    if move.until is None:
+        early = review > now
+        return Wait(review, move.reason) if early else Hold(HoldReason.WINDOW_CLOSING)
+    if move.until <= closes:
+        return move
+    asked_for = facts.sent[-1].retry_after_at
+    if asked_for is not None and asked_for > closes:
+        return Hold(HoldReason.WINDOW_OVER)
+    return Wait(closes, move.reason) if closes > now else Send(Purpose.REPLAY)

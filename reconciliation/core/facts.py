@@ -101,6 +101,7 @@ class HoldReason(StrEnum):
     AUTHORISATION_LAPSED = "authorisation_lapsed"
     PRECONDITION_GONE = "precondition_gone"
     UNGUARDED = "unguarded"
+    WINDOW_CLOSING = "window_closing"
     WINDOW_OVER = "window_over"
     NOT_PROVEN = "not_proven"
     BUDGET_SPENT = "budget_spent"
@@ -110,6 +111,7 @@ class HoldReason(StrEnum):
     LOOK_UP_UNAVAILABLE = "look_up_unavailable"
     REFUSED_LATER = "refused_later"
     KEY_MISMATCH = "key_mismatch"
+    ALREADY_EXISTS = "already_exists"
     CONFLICT = "conflict"
     CONTRACT_CONTRADICTED = "contract_contradicted"
     POSTCONDITION_FAILED = "postcondition_failed"
@@ -150,6 +152,13 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
         "send, and no way to look it up.",
         "It may have happened once, or not at all.",
         "Someone who can see the result at the provider.",
+    ),
+    HoldReason.WINDOW_CLOSING: Sentence(
+        "It was sent and no usable answer came, and dispatch is not on. The time in which the "
+        "provider remembers the key ends soon: until then a repeat can have one effect at most.",
+        "It may have happened once, or not at all.",
+        "Turning dispatch on and sending it once more before that time, a record at the provider, "
+        "or someone who can see the result there.",
     ),
     HoldReason.WINDOW_OVER: Sentence(
         "It was sent and no usable answer came. The time in which the provider remembers the key "
@@ -197,6 +206,11 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
         "The provider says that this key came with other parameters before.",
         "A request with this key has reached it; whether it took effect is not known.",
         "The provider's record of that key.",
+    ),
+    HoldReason.ALREADY_EXISTS: Sentence(
+        "The provider says that a thing of this name exists already.",
+        "Whether this write made it, or something else did.",
+        "The provider's record of it, or someone who can see who made it.",
     ),
     HoldReason.CONFLICT: Sentence(
         "What the provider shows does not fit what was intended, or its records disagree.",

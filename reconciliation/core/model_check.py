@@ -1,146 +1,185 @@
 """Every provider behaviour that a contract permits, against `decide`: two effects, ever?
 
-A model destination does whatever its contract allows: it applies a request at once, late (up to
-the moment at which none of it can be on its way), or never; it answers, loses the answer, refuses,
-is busy; its look-ups lag or are away; it forgets a key at the first moment at which it may. Workers
-die before, during and after each send, and work rests as long as it likes between two moves. All
-orders are walked, up to the contract's own budgets.
-
-On every path: never two effects, never an advance without the effect, never a rejection with one,
-and every operation is settled, held, or due at a time to come.
+All orders are walked of up to four transmissions, look-ups and restarts, with a destination that
+counts effects (`model_world`), and every state of knowledge is judged in all worlds that may be
+behind it (`model_judge`). `model_best` computes, without `decide`, how many unknown outcomes a rule
+could settle at most without a person. docs/model_check.md says what all this covers and what not.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from typing import Any
 
-from reconciliation.core.contracts import Contract, Meaning, Retry
-from reconciliation.core.decide import decide as decide_now
+from reconciliation.core.contracts import Contract
 from reconciliation.core.facts import (
     Advance,
     Drop,
-    Facts,
     GiveUp,
     Hold,
-    Known,
     LookUp,
     Move,
     Reject,
     Send,
-    Sent,
     Verify,
     Wait,
 )
-from reconciliation.core.states import EvidenceKind, OperationState, TransmissionState
+from reconciliation.core.model_best import (
+    Best,
+    could_settle,
+    ever_unknown,
+    is_settled,
+    share_of_rules,
+    unknown_sends,
+    without_check,
+)
+from reconciliation.core.model_judge import unheeded, wrong
+from reconciliation.core.model_nodes import LONG_REST, MOMENT, Bounds, Model, Node, Rules
+from reconciliation.core.model_world import World
+from reconciliation.core.options import after_denial
+from reconciliation.core.states import EvidenceKind
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-GRACE = timedelta(seconds=1)
-LONG_REST = timedelta(days=40)  # longer than any provider keeps a key
-MOST_SENDS = 4
-MOST_STEPS = 40  # no path is longer; one that is does not end
+ROUNDING = 1e-9  # of sums of many small shares
 
-Decide = Callable[[Facts, datetime], Move]
-
-
-class Fate(StrEnum):
-    """What becomes of one transmission."""
-
-    NEVER_LEFT = "never_left"  # no connection
-    DIED_BEFORE = "died_before"  # the worker died with the claim committed and no byte sent
-    DIED_AFTER = "died_after"  # it arrived, and the worker died before it could record that
-    LOST_BEFORE = "lost_before"  # it never arrived, and nothing says so
-    APPLIED_LOST = "applied_lost"  # it arrived, and the answer was lost
-    APPLIED_LATE = "applied_late"  # it arrives at the last moment, unanswered
-    ANSWERED = "answered"
-    REFUSED = "refused"  # a documented refusal for good, without effect
-    BUSY = "busy"  # a documented refusal for now, without effect
+QUICK = Bounds(sends=2, not_sent=1, look_ups=1, rests=1, denials=1)
+QUICKER = Bounds(sends=2, not_sent=1, look_ups=1, rests=0, denials=1)
 
 
-@dataclass(frozen=True)
-class World:
-    """What is really so: the effects, and the key at the destination."""
+def full(contract: Contract) -> tuple[Bounds, ...]:
+    """How far a contract is walked: up to four sends, and with long rests where those matter.
 
-    effects: int = 0
-    visible_from: datetime | None = None  # the effect, to look-ups
-    key_seen_at: datetime | None = None
-    pending_until: tuple[datetime, ...] = ()  # requests that arrive only then
-
-
-@dataclass(frozen=True)
-class Node:
-    facts: Facts
-    world: World
-    now: datetime
-    path: tuple[str, ...] = ()
-
-    @property
-    def place(self) -> object:
-        """What the node's future depends on: not how it came here."""
-        facts = self.facts
-        return (facts.sent, facts.known, facts.state, facts.replay_not_after, self.world, self.now)
-
-    def step(self, name: str, **changes: object) -> Node:
-        return replace(self, path=(*self.path, name), **changes)  # type: ignore[arg-type]
+    Every question doubles the paths, so a contract with look-ups is walked far without rests, and
+    with rests less far.
+    """
+    if contract.look_up is None:
+        return (Bounds(look_ups=1, not_sent=1), replace(QUICK, rests=2))
+    return (Bounds(look_ups=1, not_sent=1, rests=0, denials=0), QUICK)
 
 
 @dataclass
 class Report:
-    """What the walk found. `breaches` are paths that must not exist."""
+    """What a walk found. `breaches` are paths that must not exist.
+
+    Attributes:
+        states: of knowledge that were judged.
+        ends: how each path ended, and how many did so.
+        early_holds: holds where a safe rule could still have done something by itself.
+        undecided: holds of an unknown outcome behind which both may be: an effect, and none.
+    """
 
     contract: str
+    states: int = 0
+    worlds: int = 0
     ends: Counter[str] = field(default_factory=Counter)
     breaches: list[str] = field(default_factory=list)
+    early_holds: list[str] = field(default_factory=list)
+    undecided: int = 0
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.breaches and not self.early_holds
+
+    def add(self, other: Report) -> None:
+        """Take in what another walk of the same contract has found."""
+        self.states += other.states
+        self.worlds += other.worlds
+        self.ends.update(other.ends)
+        self.breaches += other.breaches
+        self.early_holds += other.early_holds
+        self.undecided += other.undecided
 
 
-def check(contract: Contract, decide: Decide = decide_now, *, enough: int = 20) -> Report:
+def check(
+    contract: Contract,
+    rules: Rules | None = None,
+    bounds: Bounds | None = None,
+    *,
+    cancelled: bool = False,
+    enough: int = 20,
+) -> Report:
     """Walk every path under `contract`.
 
     Args:
-        decide: the function under test; mutants are given here.
+        rules: what is tried; the product's own unless given.
+        cancelled: once something was sent, the run's end is asked for.
         enough: stop after so many breaches.
     """
-    report = Report(f"{contract.slug} v{contract.version}")
-    facts = Facts(contract, OperationState.INTENDED, START)
-    stack = [Node(facts, World(), START)]
-    walked: set[object] = set()
+    bounds = bounds or Bounds()
+    model = Model(bounds.within(contract), bounds, rules or Rules())
+    report = Report(f"{contract.slug} version {contract.version}")
+    root = model.root()
+    stack = list(model.after_send(root)) if cancelled else [root]
+    stack = [ending(node) if cancelled else node for node in stack]
     while stack and len(report.breaches) < enough:
         node = stack.pop()
-        place = node.place
-        if place in walked:
-            continue
-        walked.add(place)
-        move = decide(node.facts, node.now)
-        problem = wrong(node, move)
+        report.states += 1
+        report.worlds += len(node.belief)
+        move = model.rules.decide(node.facts, node.now)
+        problem = wrong(model, node, move) or unheeded(model, node, move)
         if problem:
-            report.breaches.append(f"{problem}: {' → '.join(node.path)} → {move}")
-        elif (end := end_of(move)) is not None:
-            report.ends[end] += 1
-        else:
-            stack += follow(node, move)
+            report.breaches.append(f"{problem}: {told(node, move)}")
+            continue
+        end = end_of(move)
+        if end is None:
+            stack += follow(model, node, move)
+            continue
+        report.ends[end] += 1
+        if isinstance(move, Hold):
+            look_at_hold(model, node, move, report)
+            stack += denied(model, node)
     return report
 
 
-def wrong(node: Node, move: Move) -> str:
-    """Say what is wrong with making `move` here; empty when nothing is."""
-    world = node.world
-    if world.effects > 1:
-        return "two effects"
-    if len(node.path) > MOST_STEPS:
-        return "no end"
-    match move:
-        case Advance() if world.effects != 1:
-            return "advanced without the effect"
-        case Reject() | Drop() if world.effects or world.pending_until:
-            return "rejected or dropped with an effect"
-        case Wait(until) if until is None or until <= node.now:
-            return "waits for nothing"
-        case _:
-            return ""
+@dataclass(frozen=True)
+class Share:
+    """Of a hundred unknown outcomes, how many are settled without a person.
+
+    Attributes:
+        settled: by the rules.
+        most: by the best rule that is safe (`model_best`).
+    """
+
+    settled: float
+    most: float
+
+    @property
+    def is_most(self) -> bool:
+        return self.most - self.settled < ROUNDING
+
+
+def share(contract: Contract, rules: Rules | None = None, bounds: Bounds = QUICK) -> Share:
+    """Compare what the rules settle with the most that any safe rule could."""
+    model = without_check(Model(bounds.within(contract), bounds, rules or Rules()))
+    root = model.root()
+    unknown = ever_unknown(model, root)
+    return Share(share_of_rules(model, root) / unknown, Best(model).share(root) / unknown)
+
+
+def caught_by(rules: Rules, contracts: Iterable[Contract], bounds: Bounds = QUICK) -> str:
+    """Say by which contract's walk a mistake is found, and as what; empty if by none."""
+    for contract in contracts:
+        report = check(contract, rules, bounds, enough=1)
+        if report.breaches:
+            return f"{report.contract}: {report.breaches[0]}"
+    return ""
+
+
+def ending(node: Node) -> Node:
+    return replace(node, facts=replace(node.facts, cancelling=True), denials=0)
+
+
+def told(node: Node, move: Move) -> str:
+    return " → ".join((*node.path, str(move)))
+
+
+def look_at_hold(model: Model, node: Node, move: Hold, report: Report) -> None:
+    if not node.was_unknown or is_settled(node):
+        return
+    effects = {world.may_have_effect for world in node.belief}
+    report.undecided += effects == {True, False}
+    if not node.by_person and not node.facts.cancelling and could_settle(model, node):
+        report.early_holds.append(told(node, move))
 
 
 def end_of(move: Move) -> str | None:
@@ -159,146 +198,56 @@ def end_of(move: Move) -> str | None:
             return None
 
 
-def follow(node: Node, move: Move) -> Iterator[Node]:
-    """Every state of the world that may follow `move`."""
+def follow(model: Model, node: Node, move: Move) -> Iterator[Node]:
+    """Every node that may follow `move`."""
     match move:
-        case Wait(until) if until is not None:
-            for rest in rests(node):
-                yield passed(node, until + rest, f"wait {move.reason}")
+        case Wait(until, reason) if until is not None:
+            yield model.at(node, until, f"wait: {reason}")
         case Send():
-            for fate in fates(node):
-                yield from rested(after_send(node, fate))
+            for sent in model.after_send(node):
+                yield from model.rested(sent)
         case LookUp():
-            yield from after_look_up(node)
+            for asked in model.after_look_up(node):
+                yield from model.rested_after_asking(asked)
         case Verify():
-            yield from after_verify(node)
+            yield from model.after_verify(node)
         case _:
             raise AssertionError(f"{move} ends a path")
 
 
-def rested(node: Node) -> Iterator[Node]:
-    """The next worker may come at once, or after any time."""
-    for rest in rests(node):
-        yield passed(node, node.now + rest, "rest" if rest else "")
+# --- a person says that it was not done -------------------------------------------------------
 
 
-def rests(node: Node) -> tuple[timedelta, ...]:
-    """None; over half of the time for which a key is kept; or one that makes everything old."""
-    age, rule = node.now - START, node.facts.contract.replay
-    longer = [] if age >= LONG_REST else [LONG_REST]
-    if rule is not None and age < timedelta(seconds=rule.retention_floor_seconds):
-        longer.append(timedelta(seconds=0.6 * rule.retention_floor_seconds))
-    return (timedelta(0), *longer)
-
-
-def passed(node: Node, now: datetime, name: str) -> Node:
-    """Time passes: what was still on its way arrives."""
-    world = node.world
-    for arrival in sorted(at for at in world.pending_until if at <= now):
-        world = arrived(world, node.facts.contract, arrival)
-    left = tuple(at for at in world.pending_until if at > now)
-    step = node.step(name) if name else node
-    return replace(step, world=replace(world, pending_until=left), now=now)
-
-
-# --- the destination --------------------------------------------------------------------------
-
-
-def fates(node: Node) -> Iterator[Fate]:
-    """What may become of the next send. Refusals for good are of the first send or of a key."""
-    if len(node.facts.sent) >= MOST_SENDS:
-        yield Fate.ANSWERED
+def denied(model: Model, node: Node) -> Iterator[Node]:
+    """A person states it at a hold, rightly or wrongly; the rules say whether that counts."""
+    if not node.denials or node.is_proven:
         return
-    for fate in Fate:
-        if fate is Fate.REFUSED and knows_key(node.world, node.facts.contract, node.now):
-            continue  # it answers what it answered before
-        yield fate
+    times = {node.now, node.now + LONG_REST}
+    # When nothing can be on its way any more.
+    times |= {sent.in_flight_until for sent in node.facts.sent[-1:]}
+    for now in sorted(time for time in times if time >= node.now):
+        later = model.at(node, now, "held") if now > node.now else node
+        facts = after_denial(later.facts, now)
+        belief = {world: each for world, each in later.belief.items() if may_say(later, world)}
+        if belief and isinstance(model.rules.decide(facts, now), Send):
+            said = replace(later, facts=facts, belief=belief, denials=node.denials - 1)
+            # Whoever sends comes after the decision.
+            yield replace(model.at(said, now + MOMENT, "a person: not done"), by_person=True)
 
 
-def knows_key(world: World, contract: Contract, at: datetime) -> bool:
-    if contract.replay is None or world.key_seen_at is None:
-        return False
-    kept = timedelta(seconds=contract.replay.retention_floor_seconds)
-    return at < world.key_seen_at + kept
+def may_say(node: Node, world: World) -> bool:
+    """A person may be wrong, and so may a look-up that finds nothing; not both about the same.
 
-
-def arrived(world: World, contract: Contract, at: datetime) -> World:
-    """A request arrives and is applied, unless its key is known."""
-    if knows_key(world, contract, at):
-        return world
-    lag = timedelta(seconds=contract.look_up.visibility_lag_seconds if contract.look_up else 0)
-    return replace(
-        world,
-        effects=world.effects + 1,
-        visible_from=world.visible_from or at + lag,
-        key_seen_at=at if contract.key else None,
+    That is what the rule leans on that lets a person's word count beside such a look-up, where it
+    was made when every record had to be shown that is ever shown.
+    """
+    rule, unknown = node.facts.contract.look_up, unknown_sends(node)
+    if rule is None or not unknown:
+        return True
+    lag = rule.visibility_lag_seconds
+    over = max(sent.in_flight_until for sent in unknown)
+    shown_absent = any(
+        known.kind is EvidenceKind.ABSENCE and (known.observed_at - over).total_seconds() >= lag
+        for known in node.facts.known
     )
-
-
-def after_send(node: Node, fate: Fate) -> Node:
-    contract, now = node.facts.contract, node.now
-    over = now + contract.timeout + GRACE
-    world = node.world
-    if fate in (Fate.DIED_AFTER, Fate.APPLIED_LOST, Fate.ANSWERED):
-        world = arrived(world, contract, now)
-    if fate is Fate.APPLIED_LATE:
-        world = replace(world, pending_until=(*world.pending_until, over))
-    sent = Sent(len(node.facts.sent) + 1, STATES[fate], now, over, **ANSWERS.get(fate, {}))
-    facts = replace(node.facts, sent=(*node.facts.sent, sent), state=state_after(node, fate))
-    if facts.replay_not_after is None and contract.replay is not None:
-        facts = replace(facts, replay_not_after=now + contract.replay.window)
-    if fate is Fate.ANSWERED:
-        facts = seen(facts, EvidenceKind.RECEIPT, now, completes=True, resource="r")
-    return replace(node.step(fate), facts=facts, world=world)
-
-
-STATES = {
-    Fate.NEVER_LEFT: TransmissionState.NOT_SENT,
-    Fate.DIED_BEFORE: TransmissionState.SENDING,
-    Fate.DIED_AFTER: TransmissionState.SENDING,
-    Fate.LOST_BEFORE: TransmissionState.UNKNOWN,
-    Fate.APPLIED_LOST: TransmissionState.UNKNOWN,
-    Fate.APPLIED_LATE: TransmissionState.UNKNOWN,
-    Fate.ANSWERED: TransmissionState.ACKNOWLEDGED,
-    Fate.REFUSED: TransmissionState.REJECTED,
-    Fate.BUSY: TransmissionState.REJECTED,
-}
-ANSWERS: dict[Fate, dict[str, Any]] = {
-    Fate.REFUSED: {"meaning": Meaning.REJECTED, "retry": Retry.NEVER},
-    Fate.BUSY: {"meaning": Meaning.REJECTED, "retry": Retry.SAME_KEY},
-    Fate.ANSWERED: {"meaning": Meaning.ACKNOWLEDGED},
-}
-
-
-def state_after(node: Node, fate: Fate) -> OperationState:
-    earlier = any(sent.may_have_effect for sent in node.facts.sent)
-    if fate is Fate.ANSWERED:
-        return OperationState.APPLIED
-    clear = fate in (Fate.NEVER_LEFT, Fate.REFUSED, Fate.BUSY) and not earlier
-    return OperationState.INTENDED if clear else OperationState.UNKNOWN
-
-
-def seen(facts: Facts, kind: EvidenceKind, at: datetime, **fields: object) -> Facts:
-    known = Known(kind, at, **fields)  # type: ignore[arg-type]
-    return replace(facts, known=(*facts.known, known))
-
-
-def after_look_up(node: Node) -> Iterator[Node]:
-    """A look-up is away, or shows what is visible; an effect that is not yet visible is absent."""
-    facts, now, world = node.facts, node.now, node.world
-    away = seen(facts, EvidenceKind.UNAVAILABLE, now)
-    yield from rested(replace(node.step("look-up away"), facts=away))
-    if world.visible_from is not None and world.visible_from <= now:
-        found = seen(facts, EvidenceKind.LOOKUP, now, completes=True, resource="r")
-        yield from rested(replace(node.step("found"), facts=found))
-    else:
-        absent = seen(facts, EvidenceKind.ABSENCE, now)
-        yield from rested(replace(node.step("absent"), facts=absent))
-
-
-def after_verify(node: Node) -> Iterator[Node]:
-    for name, fields in (("met", True), ("not met", False)):
-        checked = seen(node.facts, EvidenceKind.LOOKUP, node.now, postcondition=fields)
-        yield replace(node.step(f"result {name}"), facts=checked)
-    away = seen(node.facts, EvidenceKind.UNAVAILABLE, node.now)
-    yield replace(node.step("result check away"), facts=away)
+    return not shown_absent or not world.may_have_effect

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from reconciliation.models.audit import AuditEntry
 from reconciliation.models.decision import Decision
+from reconciliation.models.dispatch import DispatchStop
 from reconciliation.models.evidence import Evidence
 from reconciliation.models.hold import Hold
 from reconciliation.models.operation import Operation
 from reconciliation.models.provider import ContractVersion, Provider
 from reconciliation.models.queue import ReviewQueue
+from reconciliation.models.rehearsal import Rehearsal, Sandbox
 from reconciliation.models.transmission import Transmission
 
 __all__ = [
     "AuditEntry",
     "ContractVersion",
     "Decision",
+    "DispatchStop",
     "Evidence",
     "Hold",
     "Operation",
     "Provider",
+    "Rehearsal",
     "ReviewQueue",
+    "Sandbox",
     "Transmission",
 ]

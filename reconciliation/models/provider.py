@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from django.core.validators import URLValidator
 from django.db import models
-from django.db.models import Q
 from django.db.models.functions import Now
 
 from reconciliation.core.contracts import Contract, parse_contract
@@ -43,7 +41,7 @@ class Provider(models.Model):
     adapter = models.SlugField()
     account = models.CharField(max_length=200)
     region = models.CharField(max_length=100, blank=True)
-    base_url = models.CharField(max_length=300, validators=[URLValidator(["http", "https"])])
+    base_url = models.CharField(max_length=300)  # checked by `core.addresses`, also at each call
     credential_sealed = models.BinaryField(default=b"", blank=True)
     settings = models.JSONField(default=dict, blank=True)  # the adapter's own; it checks them
     contract_version = models.ForeignKey(
@@ -51,11 +49,6 @@ class Provider(models.Model):
     )
     # The only parameters that people see; every other is stored as a digest alone (promise P9).
     visible_parameters = models.JSONField(default=list, blank=True)
-    dispatch = models.CharField(
-        max_length=8,
-        default=Dispatch.ON,
-        choices=[(state.value, state.value) for state in Dispatch],
-    )
     # Probe before trust: why the contract's claim is used here. A rehearsal's result, or who has
     # accepted it in writing. Empty: the claim is not used.
     replay_trust = models.CharField(max_length=300, blank=True)
@@ -71,12 +64,6 @@ class Provider(models.Model):
     )
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(
-                name="provider_dispatch_known",
-                condition=Q(dispatch__in=[state.value for state in Dispatch]),
-            )
-        ]
         permissions = [
             ("pause_dispatch", "Can turn dispatch off and on"),
             ("configure", "Can set it up"),
@@ -84,3 +71,10 @@ class Provider(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def dispatch(self) -> Dispatch:
+        """The switch of this provider as a whole; others may stop more, or parts of it
+        (`services.dispatch`). Reads `stops`, which lists fetch beforehand."""
+        own = (stop for stop in self.stops.all() if stop.tenant_id is None and not stop.action)
+        return next((Dispatch(stop.state) for stop in own), Dispatch.ON)

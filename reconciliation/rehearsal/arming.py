@@ -12,10 +12,16 @@ from typing import Any
 from reconciliation.rehearsal import plans
 from reconciliation.rehearsal.plans import NO_FAULT, Match, Plan
 from reconciliation.rehearsal.store import Store
+from reconciliation.rehearsal.stripe import RETENTION_SECONDS
 from reconciliation.rehearsal.wire import PERSONALITIES, Request, instant
 
 # Stripe v1's published minimum, so that a contract with the same number holds here.
-DEFAULTS = {"retention_seconds": 86_400.0, "visibility_lag_seconds": 0.0}
+DEFAULTS = {
+    "retention_seconds": 86_400.0,
+    "visibility_lag_seconds": 0.0,
+    # How far ahead the clock is by which keys grow old.
+    "clock_ahead_seconds": 0.0,
+}
 
 
 def arm(store: Store, plan: Plan, match: Match, times: int | None) -> dict[str, Any]:
@@ -65,6 +71,8 @@ def setting(store: Store, personality: str, name: str) -> float:
         row = connection.execute(
             "SELECT value FROM settings WHERE personality = ? AND name = ?", (personality, name)
         ).fetchone()
+    if row is None and name == "retention_seconds":
+        return RETENTION_SECONDS.get(personality, DEFAULTS[name])
     return float(row["value"]) if row else DEFAULTS[name]
 
 

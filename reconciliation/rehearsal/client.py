@@ -179,6 +179,7 @@ class Destination:
         *,
         retention_seconds: float | None = None,
         visibility_lag_seconds: float | None = None,
+        clock_ahead_seconds: float | None = None,
     ) -> Mapping[str, Mapping[str, float]]:
         """Return the settings of every personality, after changing those that are given."""
         if personality is None:
@@ -187,6 +188,7 @@ class Destination:
             "personality": personality,
             "retention_seconds": retention_seconds,
             "visibility_lag_seconds": visibility_lag_seconds,
+            "clock_ahead_seconds": clock_ahead_seconds,
         }
         given = {name: value for name, value in asked.items() if value is not None}
         return self._call("POST", "settings", json=given)

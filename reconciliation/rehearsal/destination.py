@@ -6,7 +6,7 @@ prints `listening on http://127.0.0.1:PORT` when it is ready (port 0 picks a fre
 SIGINT end it; SIGKILL loses no effect that it answered for. Everything is kept in DIR, which one
 destination uses at a time. Below, U is its address.
 
-Three personalities, each with its own accounts (any token `acct_…`). Every answer has a Request-Id.
+Five personalities, each with its own accounts (any token `acct_…`). Every answer has a Request-Id.
 
     curl U/keyed/v1/refunds -H 'Authorization: Bearer acct_1' -H 'Idempotency-Key: k1' \\
          -d '{"amount": 500, "currency": "eur", "order": "A1", "metadata": {"operation": "op1"}}'
@@ -18,6 +18,9 @@ Three personalities, each with its own accounts (any token `acct_…`). Every an
         no keys: asked twice, it makes two; found by ?operation= and by id, once its lag is over
     curl U/blind/v1/tickets/17/comments -H 'Authorization: Bearer acct_1' -d '{"body": "Done"}'
         no keys, and nothing can be read
+    U/stripe-v1 and U/stripe-v2, as the base address of Stripe's own client (its key: `acct_…`)
+        payment intents and outbound payments, with the keys that Stripe documents: v1 keeps them
+        for 24 h, errors too; v2 for 30 days, and does what failed again; 409 while executing
     other members are kept and shown as sent; `Romulus-Operation`, `Romulus-Attempt` are journalled
 
 Faults, for one request by header or armed for the requests to come, in the order of arming:
@@ -32,7 +35,7 @@ Faults, for one request by header or armed for the requests to come, in the orde
     curl U/_admin/effects?operation=op1     also personality=, account=: one row is one effect
     curl U/_admin/journal?operation=op1     also after=, limit=: every request, from its arrival
     curl U/_admin/settings -d '{"personality": "keyed", "retention_seconds": 60}'
-        also visibility_lag_seconds; GET shows them
+        also visibility_lag_seconds, clock_ahead_seconds (keys grow old by it); GET shows them
     curl -X POST U/_admin/release           ends the delays that are under way
     curl -X POST U/_admin/reset             forgets everything
     curl U/_admin/health

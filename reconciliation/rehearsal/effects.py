@@ -62,7 +62,9 @@ def found(
             "SELECT * FROM effects WHERE personality = :personality AND account = :account"
             " AND kind = :kind AND (:until IS NULL OR at <= :until)"
             " AND (:marker IS NULL OR marker = :marker)"
-            " AND (:resource_id IS NULL OR resource_id = :resource_id) ORDER BY id LIMIT :limit",
+            " AND (:resource_id IS NULL OR resource_id = :resource_id)"
+            " AND (:after IS NULL OR id > (SELECT id FROM effects WHERE resource_id = :after))"
+            " ORDER BY id LIMIT :limit",
             {
                 "personality": call.collection.personality,
                 "account": call.account,
@@ -70,6 +72,7 @@ def found(
                 "until": time.time() - younger_than if younger_than else None,
                 "marker": call.marker if filtered else None,
                 "resource_id": call.resource_id if filtered else None,
+                "after": call.after,
                 "limit": LIST_LIMIT + 1,
             },
         ).fetchall()

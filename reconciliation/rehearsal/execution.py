@@ -10,7 +10,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from reconciliation.rehearsal import arming, effects, journal, keys, misbehaviour, plans
+from reconciliation.rehearsal import (
+    arming,
+    effects,
+    journal,
+    keys,
+    misbehaviour,
+    plans,
+    stripe,
+)
 from reconciliation.rehearsal.faults import BadFault
 from reconciliation.rehearsal.journal import Done, Entry
 from reconciliation.rehearsal.keys import KeysInFlight, StoredKey
@@ -75,8 +83,10 @@ class Execution:
         call = understood(request)
         if call.reads:
             return self._read(entry, call)
-        if call.collection.personality == "keyed":
+        if call.collection.heeds_keys and call.request.key:
             return self._write_under_key(entry, call)
+        if (no := stripe.declined(call)) is not None:
+            return self._concluded(entry, "nothing", misbehaviour.after(entry.plan, no))
         return self._apply(entry, call)
 
     def _read(self, entry: Entry, call: Call) -> Delivery:
@@ -93,7 +103,7 @@ class Execution:
     def _write_under_key(self, entry: Entry, call: Call) -> Delivery:
         key = call.request.key or ""
         if entry.plan.get("key_in_flight"):
-            raise Refused(_key_in_use())
+            raise Refused(_key_in_use(call))
         if entry.plan.get("key_pruned"):
             keys.forget(self._store, call.account, key)
         if entry.plan.get("apply_twice"):
@@ -103,20 +113,34 @@ class Execution:
             return self._replay(entry, call, known)
         with self._keys.hold(call.account, key) as free:
             if not free:
-                raise Refused(_key_in_use())
+                raise Refused(_key_in_use(call))
             # The request that held the key may have ended since it was looked for.
             if (known := self._stored(call, key)) is not None:
                 return self._replay(entry, call, known)
+            if (no := stripe.declined(call)) is not None:
+                return self._declined(entry, call, no)
             return self._apply(entry, call, keep=True)
+
+    def _declined(self, entry: Entry, call: Call, answer: Answer) -> Delivery:
+        """Refuse from within the execution: kept under the key where errors are."""
+        self._wait(entry.plan)
+        delivery = misbehaviour.after(entry.plan, answer)
+        with self._store.transaction() as connection:
+            if call.collection.saves_errors:
+                keys.keep(connection, entry, call, answer, self._ahead(call))
+            journal.conclude(connection, entry, "nothing", delivery)
+        return delivery
+
+    def _ahead(self, call: Call) -> float:
+        return arming.setting(self._store, call.collection.personality, "clock_ahead_seconds")
 
     def _stored(self, call: Call, key: str) -> StoredKey | None:
         retention = arming.setting(self._store, call.collection.personality, "retention_seconds")
-        return keys.stored(self._store, call.account, key, retention)
+        return keys.stored(self._store, call.account, key, retention - self._ahead(call))
 
     def _replay(self, entry: Entry, call: Call, known: StoredKey) -> Delivery:
         if known.fingerprint != keys.fingerprint(call):
-            message = "the key was used with other parameters or at another endpoint"
-            raise Refused(failure(400, "idempotency_error", message, code="key_reused"))
+            raise Refused(_key_reused(call))
         self._wait(entry.plan)
         delivery = misbehaviour.after(entry.plan, known.answer)
         return self._concluded(entry, "replay", delivery)
@@ -132,8 +156,8 @@ class Execution:
         with self._store.transaction() as connection:
             effect = effects.add(connection, entry, call, resource, recovers_at)
             if keep:
-                kept = misbehaviour.kept_answer(entry.plan, answer, delivery)
-                keys.keep(connection, entry, call, kept)
+                kept = misbehaviour.kept_answer(entry.plan, call, answer, delivery)
+                keys.keep(connection, entry, call, kept, self._ahead(call))
             journal.conclude(connection, entry, "effect", delivery, effect)
         return delivery
 
@@ -177,6 +201,15 @@ def _read_answer(call: Call, records: list[dict[str, Any]], more: bool) -> Answe
     return failure(404, "invalid_request_error", message, code="resource_missing", param="id")
 
 
-def _key_in_use() -> Answer:
+def _key_reused(call: Call) -> Answer:
+    if call.collection.stripes:
+        return stripe.key_reused()
+    message = "the key was used with other parameters or at another endpoint"
+    return failure(400, "idempotency_error", message, code="key_reused")
+
+
+def _key_in_use(call: Call) -> Answer:
+    if call.collection.stripes:
+        return stripe.key_in_use()
     message = "a request with this key is still executing"
     return failure(409, "idempotency_error", message, code="key_in_use")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from reconciliation.rehearsal.wire import PERSONALITIES
+from reconciliation.rehearsal.wire import PERSONALITIES, STRIPE_V1, STRIPE_V2
 
 Value = str | float | bool
 Kind = Literal["writes", "reads", "both"]
@@ -105,8 +105,8 @@ _ERROR = {
     "code": Parameter("the error code in the body", _word),
     "retry_after": Parameter("seconds for a Retry-After header", _seconds),
 }
-_KEYS_ONLY = ("keyed",)
-_LOOK_UPS = ("keyed", "lookup")
+_KEYS_ONLY = ("keyed", STRIPE_V1, STRIPE_V2)
+_LOOK_UPS = ("keyed", "lookup", STRIPE_V1, STRIPE_V2)
 
 CATALOGUE: Mapping[str, FaultKind] = {
     "drop_before": FaultKind(

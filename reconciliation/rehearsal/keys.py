@@ -75,8 +75,13 @@ def stored(store: Store, account: str, key: str, retention_seconds: float) -> St
     return StoredKey(row["fingerprint"], Answer(row["status"], row["body"], headers))
 
 
-def keep(connection: sqlite3.Connection, entry: Entry, call: Call, answer: Answer) -> None:
-    """Keep the answer under the call's key, in place of one that has been forgotten."""
+def keep(
+    connection: sqlite3.Connection, entry: Entry, call: Call, answer: Answer, ahead: float
+) -> None:
+    """Keep the answer under the call's key, in place of one that has been forgotten.
+
+    `ahead`: by how many seconds the destination's clock was set forward.
+    """
     connection.execute(
         "INSERT OR REPLACE INTO keys (account, key, fingerprint, at, status, body, request_id)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -84,7 +89,7 @@ def keep(connection: sqlite3.Connection, entry: Entry, call: Call, answer: Answe
             call.account,
             call.request.key,
             fingerprint(call),
-            entry.at,
+            entry.at + ahead,
             answer.status,
             answer.body,
             call.request.id,

@@ -57,12 +57,13 @@ def after(plan: Plan, answer: Answer) -> Delivery:
     return Delivery(answer)
 
 
-def kept_answer(plan: Plan, answer: Answer, delivery: Delivery) -> Answer:
+def kept_answer(plan: Plan, call: Call, answer: Answer, delivery: Delivery) -> Answer:
     """Return what the destination keeps under the key: its own answer, whatever became of it.
 
-    What a proxy or the network did is not known to it. An error that it gave itself is.
+    What a proxy or the network did is not known to it. An error that it gave itself is, and is
+    kept by those who keep errors; the others have the work's result for whoever comes again.
     """
-    fault = plan.get("error_after")
+    fault = plan.get("error_after") if call.collection.saves_errors else None
     if fault and fault.flag("stored") and delivery.answer is not None:
         return delivery.answer
     return answer

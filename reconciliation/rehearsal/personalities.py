@@ -1,8 +1,10 @@
-"""The three destinations that live here: what each takes, what it makes, where it is found.
+"""The destinations that live here: what each takes, what it makes, where it is found.
 
-    keyed    honours an idempotency key     refunds, credits    POST and GET
-    lookup   no key; found by its marker    machines            POST and GET
-    blind    neither key nor look-up        comments            POST only
+    keyed      honours an idempotency key     refunds, credits     POST and GET
+    lookup     no key; found by its marker    machines             POST and GET
+    blind      neither key nor look-up        comments             POST only
+    stripe-v1  as Stripe documents its API    payment intents,     POST and GET
+    stripe-v2  v1 and v2: see `stripe`        outbound payments    POST and GET
 
 Pure: from a request to a `Call` or a `Refused`; nothing is stored or done here.
 """
@@ -13,9 +15,17 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from reconciliation.rehearsal.wire import Refused, Request, failure, invalid
+from reconciliation.rehearsal.wire import (
+    STRIPE_V1,
+    STRIPE_V2,
+    Refused,
+    Request,
+    failure,
+    invalid,
+)
 
 MAX_AMOUNT = 99_999_999
 MAX_TEXT = 65_536
@@ -47,6 +57,16 @@ def _currency(value: object) -> str | None:
     return "a currency of three letters"
 
 
+def _money(value: object) -> str | None:
+    if (
+        isinstance(value, dict)
+        and _amount(value.get("value")) is None
+        and _currency(value.get("currency")) is None
+    ):
+        return None
+    return "an object of a value and a currency"
+
+
 @dataclass(frozen=True)
 class Collection:
     """One kind of resource: who keeps it, how it is named, what a client must give."""
@@ -59,6 +79,17 @@ class Collection:
     # The member that a mismatched receipt gets wrong when the fault does not say which.
     told_wrong: str
     readable: bool = True
+    stripes: bool = False
+
+    @property
+    def heeds_keys(self) -> bool:
+        """Whether a key means something here."""
+        return self.personality == "keyed" or self.stripes
+
+    @property
+    def saves_errors(self) -> bool:
+        """Whether an error that the execution gave is kept under its key, as a result is."""
+        return self.personality != STRIPE_V2
 
 
 _MONEY: Mapping[str, Check] = {"amount": _amount, "currency": _currency, "order": _text}
@@ -68,6 +99,24 @@ COLLECTIONS: Mapping[str, Collection] = {
     "/keyed/v1/credits": Collection("keyed", "credit", "cr", "succeeded", _MONEY, "amount"),
     "/lookup/v1/machines": Collection(
         "lookup", "machine", "m", "running", {"name": _text, "size": _text, "zone": _text}, "name"
+    ),
+    "/stripe-v1/v1/payment_intents": Collection(
+        STRIPE_V1,
+        "payment_intent",
+        "pi",
+        "succeeded",
+        {"amount": _amount, "currency": _currency},
+        "amount",
+        stripes=True,
+    ),
+    "/stripe-v2/v2/money_management/outbound_payments": Collection(
+        STRIPE_V2,
+        "v2.money_management.outbound_payment",
+        "obp",
+        "processing",
+        {"amount": _money},
+        "amount",
+        stripes=True,
     ),
 }
 COMMENTS = Collection("blind", "comment", "c", "posted", {"body": _text}, "ticket", readable=False)
@@ -85,6 +134,8 @@ class Call:
     members: Mapping[str, Any]
     resource_id: str | None = None
     marker: str | None = None
+    # A page of a list begins after this resource.
+    after: str | None = None
 
     @property
     def reads(self) -> bool:
@@ -103,17 +154,29 @@ def understood(request: Request) -> Call:
     collection, inherent, resource_id = _located(request.path)
     _check_method(request.method, collection, resource_id)
     if request.method == "GET":
+        if collection.stripes:
+            after = request.query.get("starting_after", [None])[0]
+            return Call(request, collection, request.account, {}, resource_id, after=after)
         marker = None if resource_id else _marker_asked(request)
         return Call(request, collection, request.account, {}, resource_id, marker)
-    if collection.personality == "keyed":
+    if collection.heeds_keys and (request.key or not collection.stripes):
         _check_key(request.key)
-    members = {**inherent, **_members(request.document, collection)}
+    members = {**inherent, **_members(_spoken(request, collection), collection)}
     return Call(request, collection, request.account, members)
 
 
 def new_resource(call: Call, *, status: str | None, created_at: str) -> dict[str, Any]:
     """Return the resource that a creation makes."""
     collection = call.collection
+    if collection.stripes:
+        return {
+            "id": f"{collection.prefix}_{secrets.token_hex(12)}",
+            "object": collection.kind,
+            "livemode": False,
+            "status": status or collection.status,
+            "created": created(created_at, collection),
+            **call.members,
+        }
     return {
         "id": f"{collection.prefix}_{secrets.token_hex(12)}",
         "object": collection.kind,
@@ -122,6 +185,23 @@ def new_resource(call: Call, *, status: str | None, created_at: str) -> dict[str
         "account": call.account,
         "created_at": created_at,
     }
+
+
+def created(at: str, collection: Collection) -> int | str:
+    """A time as the API writes it: v1 in seconds, v2 as text."""
+    if collection.personality == STRIPE_V2:
+        return at
+    return int(datetime.fromisoformat(at).timestamp())
+
+
+def _spoken(request: Request, collection: Collection) -> object:
+    """The body, in which a form's amounts are numbers again."""
+    document = request.document
+    if collection.personality == STRIPE_V1 and isinstance(document, dict):
+        amount = document.get("amount")
+        if isinstance(amount, str) and amount.isascii() and amount.isdecimal():
+            return {**document, "amount": int(amount[:12])}
+    return document
 
 
 def _located(path: str) -> tuple[Collection, dict[str, str], str | None]:

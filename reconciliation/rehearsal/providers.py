@@ -41,3 +41,10 @@ ACTIONS: dict[str, dict[str, dict[str, Any]]] = {
         }
     },
 }
+
+# A write of each action, to rehearse with; {unique} is another word each time.
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "refunds.create": {"order": "{unique}", "amount": 12500, "currency": "USD"},
+    "machines.create": {"name": "{unique}", "size": "small", "zone": "zone-a"},
+    "comments.create": {"ticket": "T-1", "body": "Rehearsed: {unique}"},
+}

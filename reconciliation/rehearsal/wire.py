@@ -12,12 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
+from urllib.parse import parse_qsl
 
 Closing = Literal["fin", "rst"]
 
 ACCOUNT = re.compile(r"acct_[A-Za-z0-9_-]{1,64}")
-PERSONALITIES = ("keyed", "lookup", "blind")
+STRIPE_V1, STRIPE_V2 = "stripe-v1", "stripe-v2"
+PERSONALITIES = ("keyed", "lookup", "blind", STRIPE_V1, STRIPE_V2)
+# Where in a body an operation is named; a provider's adapter has a name of its own for it.
+MARKERS = ("metadata.operation", "metadata.romulus_operation")
+MAX_FORM_FIELDS = 200
+FORM_NAME = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
 
 
 @dataclass(frozen=True)
@@ -95,14 +101,21 @@ class Request:
 
     @cached_property
     def document(self) -> object:
-        """The body as JSON, or `None` when it is not JSON in UTF-8."""
+        """The body as JSON or as a form, or `None` when it is neither, in UTF-8."""
+        if "form-urlencoded" in self.headers.get("content-type", "") and self.is_stripes:
+            return formed(self.body)
         return parsed(self.body)
+
+    @property
+    def is_stripes(self) -> bool:
+        """Whether it is spoken to as to Stripe: in forms."""
+        return self.personality in (STRIPE_V1, STRIPE_V2)
 
     @property
     def marker(self) -> str | None:
         """The operation in the body's metadata: what a look-up can find the resource by."""
-        value = at_path(self.document, "metadata.operation")
-        return value if isinstance(value, str) else None
+        values = [at_path(self.document, path) for path in MARKERS]
+        return next((value for value in values if isinstance(value, str)), None)
 
     @cached_property
     def operations(self) -> list[str]:
@@ -119,6 +132,31 @@ def parsed(body: bytes) -> object:
         json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError):
         return None
+    return document
+
+
+def formed(body: bytes) -> object:
+    """Return the value of a form whose names nest by brackets, or `None` when there is none."""
+    try:
+        pairs = parse_qsl(
+            body.decode("utf-8"), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS
+        )
+    except ValueError:
+        return None
+    document: dict[str, Any] = {}
+    for name, value in pairs:
+        named = FORM_NAME.fullmatch(name)
+        if named is None:
+            return None
+        within = document
+        first, *rest = [named[1], *re.findall(r"\[([^\]]*)\]", named[2])]
+        for part in rest:
+            inner = within.setdefault(first, {})
+            if not isinstance(inner, dict):
+                return None
+            # An empty pair of brackets is the next place of a list.
+            within, first = inner, part or str(len(inner))
+        within[first] = value
     return document
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from reconciliation.core.contracts import Contract
 from reconciliation.pages import ContractCard, Window
 from reconciliation.selectors.case import Case
@@ -20,7 +22,7 @@ def contract_card(case: Case) -> ContractCard:
         after="A send with the same key could happen a second time." if guarded else "",
         advice="" if case.state.is_settled else advice(case, contract, window),
         facts=tuple(facts_of(case, contract)),
-        reviewed=reviewed(contract),
+        reviewed=reviewed(contract) + (OVERDUE if is_overdue(contract, case.now) else ""),
     )
 
 
@@ -67,6 +69,14 @@ def look_up_text(contract: Contract) -> str:
     if rule is None:
         return "none"
     return f"by {rule.marker}, up to {rule.visibility_lag_seconds} s late"
+
+
+OVERDUE = ". That review is overdue: read the provider's pages again."
+
+
+def is_overdue(contract: Contract, now: datetime) -> bool:
+    """Whether the contract was to be reviewed again before today, by UTC."""
+    return contract.is_overdue(now.astimezone(UTC).date())
 
 
 def reviewed(contract: Contract) -> str:

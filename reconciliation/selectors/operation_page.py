@@ -158,7 +158,7 @@ def fingerprint(case: Case) -> str:
     operation, hold = case.operation, case.hold
     rests_on = (
         operation.state,
-        operation.provider.dispatch,
+        case.facts.dispatch,
         operation.provider.contradicted_at,
         [(row.number, row.state) for row in case.transmissions],
         [(row.pk, is_stale(case, row)) for row in case.evidence],

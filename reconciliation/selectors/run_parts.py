@@ -13,9 +13,16 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from reconciliation import access
-from reconciliation.core.facts import Dispatch
 from reconciliation.core.states import EvidenceKind, HoldState, OperationState, TransmissionState
-from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation, Transmission
+from reconciliation.models import (
+    AuditEntry,
+    Decision,
+    DispatchStop,
+    Evidence,
+    Hold,
+    Operation,
+    Transmission,
+)
 from reconciliation.pages import RecordEntry
 from reconciliation.selectors.case import Row, newest
 from reconciliation.selectors.queue import url_of
@@ -28,6 +35,7 @@ from reconciliation.selectors.record import (
     settled,
 )
 from reconciliation.selectors.words import clock, listed, name_of, owner_of, sentence_of
+from reconciliation.services.dispatch import stops_over
 from workflows.core.durations import took
 from workflows.core.timeline import Lane, Span
 from workflows.core.words import who
@@ -60,6 +68,12 @@ class Rows:
     decisions: Sequence[Decision]
     stops: Sequence[AuditEntry]
     workers: Mapping[UUID, str]
+    switches: Sequence[DispatchStop]
+
+    @property
+    def unsettled(self) -> Operation | None:
+        """The operation that the run is at, if it is not settled."""
+        return unsettled_among(self.operations)
 
     @cached_property
     def open_hold(self) -> Hold | None:
@@ -106,16 +120,29 @@ def load(run: Run, before: datetime | None = None) -> Rows:
         "provider__default_queue__owners"
     )
     transmissions = newest(past(sent, "started_at"), "started_at")
+    shown = newest(past(operations, "created_at"), "created_at", OPERATIONS_SHOWN)
     return Rows(
         run=run,
-        operations=newest(past(operations, "created_at"), "created_at", OPERATIONS_SHOWN),
+        operations=shown,
         transmissions=transmissions,
         evidence=newest(past(seen, "observed_at"), "recorded_at"),
         holds=newest(past(held.prefetch_related("queue__owners"), "opened_at"), "opened_at"),
         decisions=newest(past(Decision.objects.filter(hold__run=run), "at"), "at"),
         stops=newest(past(stops_of(run), "at"), "seq"),
         workers=worker_names(row.worker for row in transmissions),
+        switches=switches_over(run, unsettled_among(shown)),
     )
+
+
+def unsettled_among(operations: Sequence[Operation]) -> Operation | None:
+    found = [row for row in operations if not OperationState(row.state).is_settled]
+    return found[-1] if found else None
+
+
+def switches_over(run: Run, operation: Operation | None) -> Sequence[DispatchStop]:
+    if operation is None:
+        return ()
+    return stops_over(operation.provider_id, run.tenant_id, operation.action)
 
 
 def stops_of(run: Run) -> QuerySet[AuditEntry]:
@@ -254,9 +281,8 @@ def causes(rows: Rows) -> tuple[CheckedCause, ...]:
     hold = rows.open_hold
     if hold is not None:
         found.append(CheckedCause("Held", "is", held_text(hold)))
-    unsettled = [row for row in rows.operations if not OperationState(row.state).is_settled]
-    if unsettled:
-        found.append(dispatch(rows.run, unsettled[-1]))
+    if rows.unsettled is not None:
+        found.append(dispatch(rows, rows.unsettled))
     return tuple(found)
 
 
@@ -276,19 +302,27 @@ def mismatch(rows: Rows) -> CheckedCause:
 
 def owner_of_dispatch(rows: Rows) -> str:
     """Who answers for a provider that nothing is sent to; empty while dispatch is on."""
-    unsettled = [row for row in rows.operations if not OperationState(row.state).is_settled]
-    if not unsettled or unsettled[-1].provider.dispatch == Dispatch.ON:
+    if rows.unsettled is None or not rows.switches:
         return ""
-    queue = unsettled[-1].provider.default_queue
+    queue = rows.unsettled.provider.default_queue
     owners = [user for user in queue.owners.all() if user.is_active] if queue else []
     return listed([name_of(user) for user in owners])
 
 
-def dispatch(run: Run, operation: Operation) -> CheckedCause:
-    state = Dispatch(operation.provider.dispatch)
+def dispatch(rows: Rows, operation: Operation) -> CheckedCause:
+    """Whether the provider is sent anything now; else by whom, since when and why not."""
     name = operation.provider.name
-    if state is Dispatch.ON:
+    if not rows.switches:
         return CheckedCause("Dispatch", "no", f"no: dispatch to {name} is on")
-    waits = (run.failure or {}).get("reason") == "dispatch"
-    text = f"{'yes' if waits else 'also'}: dispatch to {name} is {state.value}"
+    waits = (rows.run.failure or {}).get("reason") == "dispatch"
+    text = f"{'yes' if waits else 'also'}: {said_of(rows.switches[0], name)}"
     return CheckedCause("Dispatch", "is" if waits else "maybe", text)
+
+
+def said_of(stop: DispatchStop, provider: str) -> str:
+    what = f"to {provider}" if stop.covers == provider else f"of {stop.covers}"
+    until = f", until {clock(stop.until)}" if stop.until else ""
+    return (
+        f"dispatch {what} is {stop.state}{until}, by {who(stop.by)} since {clock(stop.at)}: "
+        f"{stop.reason}"
+    )

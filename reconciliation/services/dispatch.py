@@ -1,69 +1,236 @@
-"""Turning a provider's dispatch on, to pause, or off: new writes stop at once, nothing else (P13).
+"""Turning dispatch on, to pause, or off: new writes stop at once, nothing else (promise P13).
 
-Lock order: the provider before its operations, as a send that is about to begin takes them.
+Everything may be stopped, or what one provider, tenant or action covers, or any of these together;
+the strictest switch counts. Whoever throws one takes the switch's lock for himself; a send that is
+about to begin shares it. So whoever reads "off" sees every send that may still be on its way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
 import structlog
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from reconciliation.core.errors import InvalidDecision
-from reconciliation.core.facts import Dispatch
+from reconciliation.core.facts import Dispatch, WaitReason
 from reconciliation.core.states import OperationState
-from reconciliation.models import Operation, Provider
+from reconciliation.models import DispatchStop, Operation, Provider
+from reconciliation.models.dispatch import covered
 from reconciliation.services.audit import actor_of, add_entry
 from workflows.core.states import RunState
 from workflows.failpoints import failpoint
+from workflows.models import Tenant
+from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
 
 MIN_REASON, MAX_REASON = 10, 1000  # characters
 PARKED = (OperationState.INTENDED, OperationState.UNKNOWN)
+# Whoever throws a switch has this transaction lock alone. An arbitrary number.
+SWITCH_LOCK = 0x526F6D76
+BATCH = 100
 
 
-def set_dispatch(provider: Provider, state: Dispatch, by: User, reason: str) -> bool:
-    """Set what is sent to `provider` from now on; False when it was so already.
+@dataclass(frozen=True)
+class Scope:
+    """What a switch covers; what is left out covers any."""
+
+    provider: Provider | None = None
+    tenant: Tenant | None = None
+    action: str = ""
+
+    def __str__(self) -> str:
+        return covered(self.provider, self.tenant, self.action)
+
+    @property
+    def subject(self) -> str:
+        """How the audit record names it."""
+        named = [f"provider:{self.provider.slug}"] if self.provider else []
+        named += [f"tenant:{self.tenant.pk}"] if self.tenant else []
+        named += [f"action:{self.action}"] if self.action else []
+        return " ".join(named) or "everything"
+
+    def fields(self) -> dict[str, Any]:
+        return {"provider": self.provider, "tenant": self.tenant, "action": self.action}
+
+    def operations(self) -> QuerySet[Operation]:
+        """The operations that it covers."""
+        found = Operation.objects.all()
+        if self.provider:
+            found = found.filter(provider=self.provider)
+        if self.tenant:
+            found = found.filter(run__tenant=self.tenant)
+        return found.filter(action=self.action) if self.action else found
+
+
+# --- what is stopped --------------------------------------------------------------------------
+
+
+def stops_over(provider: UUID, tenant: UUID, action: str) -> list[DispatchStop]:
+    """The switches in force over an operation, the strictest first. One query."""
+    stops = DispatchStop.objects.select_related("provider", "tenant").filter(
+        Q(provider=None) | Q(provider=provider),
+        Q(tenant=None) | Q(tenant=tenant),
+        Q(action="") | Q(action=action),
+        Q(until=None) | Q(until__gt=Now()),
+    )
+    return sorted(stops, key=lambda stop: (stop.state != Dispatch.OFF, stop.at))
+
+
+def stops_of(operation: Operation) -> list[DispatchStop]:
+    return stops_over(operation.provider_id, operation.run.tenant_id, operation.action)
+
+
+def dispatch_of(operation: Operation) -> Dispatch:
+    """Whether something may be sent for `operation`, as far as switches say."""
+    return strictest(stops_of(operation))
+
+
+def strictest(stops: Sequence[DispatchStop]) -> Dispatch:
+    return Dispatch(stops[0].state) if stops else Dispatch.ON
+
+
+def dispatch_now(operation: Operation) -> Dispatch:
+    """As `dispatch_of`, in the caller's transaction and at the last moment: a switch that is being
+    thrown is waited for, and one that is thrown after it waits for this transaction."""
+    lock("pg_advisory_xact_lock_shared")
+    return dispatch_of(operation)
+
+
+def lock(function: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s)", [SWITCH_LOCK])
+
+
+# --- throwing a switch ------------------------------------------------------------------------
+
+
+def set_dispatch(
+    scope: Scope | Provider,
+    state: Dispatch,
+    by: User,
+    reason: str,
+    *,
+    until: datetime | None = None,
+) -> bool:
+    """Set what is sent from now on of what `scope` covers; False when it was so already.
 
     A send that has begun goes on; the next one asks again. When dispatch is turned on, whatever
-    waited for that is looked at: its outcome is asked for before anything is sent.
+    waited for that is looked at, some each second: its outcome is asked for before anything is
+    sent.
+
+    Args:
+        scope: what it covers; a provider stands for itself.
+        until: when a pause ends by itself, by the database's clock.
 
     Raises:
-        PermissionDenied: this person may not turn this provider's dispatch off and on.
-        InvalidDecision: the reason is missing or too long.
+        PermissionDenied: this person may not turn this off and on.
+        InvalidDecision: the reason is missing or too long, or the end lies in the past.
     """
-    if not by.has_perm("reconciliation.pause_dispatch", provider):
-        raise PermissionDenied("You may not turn this provider's dispatch off and on.")
+    scope = Scope(scope) if isinstance(scope, Provider) else scope
+    if not may_switch(by, scope):
+        raise PermissionDenied(f"You may not turn dispatch of {scope} off and on.")
     reason = reason.strip()
     if not MIN_REASON <= len(reason) <= MAX_REASON:
         raise InvalidDecision(
             "reason", f"Write a reason of {MIN_REASON} to {MAX_REASON:,} characters."
         )
+    if until is not None and (state is Dispatch.ON or until <= database_now()):
+        raise InvalidDecision("until", "Name a time to come, and only for a pause.")
     failpoint("before_switch")
     with transaction.atomic():
-        switched = switch(provider, state, by, reason)
+        switched = switch(scope, state, actor_of(by), reason, until)
     failpoint("after_switch")
     return switched
 
 
-def switch(provider: Provider, state: Dispatch, by: User, reason: str) -> bool:
-    locked = Provider.objects.select_for_update(no_key=True).get(pk=provider.pk)
-    if locked.dispatch == state:
+def may_switch(user: User, scope: Scope) -> bool:
+    """Who may stop a provider may stop parts of it; everything else needs the right for all."""
+    right = "reconciliation.pause_dispatch"
+    return user.has_perm(right) or (
+        scope.provider is not None and user.has_perm(right, scope.provider)
+    )
+
+
+def switch(scope: Scope, state: Dispatch, by: str, reason: str, until: datetime | None) -> bool:
+    lock("pg_advisory_xact_lock")
+    stop = DispatchStop.objects.filter(**scope.fields()).first()
+    before = Dispatch(stop.state) if stop else Dispatch.ON
+    if before is state and (stop is None or stop.until == until):
         return False
-    Provider.objects.filter(pk=provider.pk).update(dispatch=state)
-    detail = {"from": locked.dispatch, "to": str(state), "reason": reason}
-    add_entry(actor_of(by), "set dispatch", f"provider:{locked.slug}", detail)
+    detail: dict[str, Any] = {"from": before, "to": str(state), "reason": reason}
     if state is Dispatch.ON:
-        bring_forward(locked)
-    log.info("dispatch.set", provider=locked.slug, state=str(state))
+        DispatchStop.objects.filter(**scope.fields()).delete()
+        release(scope)
+    else:
+        changes = {"state": state, "by": by, "reason": reason, "at": Now(), "until": until}
+        DispatchStop.objects.update_or_create(**scope.fields(), defaults=changes)
+        if until is not None:
+            detail["until"] = until.isoformat()
+    add_entry(by, "set dispatch", scope.subject, detail)
+    log.info("dispatch.set", scope=scope.subject, state=str(state))
     return True
 
 
-def bring_forward(provider: Provider) -> None:
-    """Let the sweep look at every operation that waits for this provider."""
-    Operation.objects.filter(
-        provider=provider, state__in=PARKED, run__state=RunState.WAITING
-    ).update(due_at=Now())
+def end_stops() -> int:
+    """A duty of the sweep: end the pauses whose time is over."""
+    due = DispatchStop.objects.filter(until__lte=Now())
+    return sum(end_stop(pk) for pk in due.values_list("pk", flat=True)[:BATCH])
+
+
+def end_stop(pk: UUID) -> bool:
+    failpoint("before_switch")
+    with transaction.atomic():
+        lock("pg_advisory_xact_lock")
+        stop = DispatchStop.objects.filter(pk=pk, until__lte=Now()).first()
+        if stop is None:
+            return False
+        scope = Scope(stop.provider, stop.tenant, stop.action)
+        switch(scope, Dispatch.ON, "system", "Its time was over.", None)
+    failpoint("after_switch")
+    return True
+
+
+# --- what waits -------------------------------------------------------------------------------
+
+
+def waiting_for(scope: Scope) -> QuerySet[Operation]:
+    """The operations under `scope` that wait for dispatch alone: what would be looked at, and sent
+    where nothing settles it, if dispatch were turned on. The oldest first."""
+    return (
+        scope.operations()
+        .filter(
+            state__in=PARKED,
+            run__state=RunState.WAITING,
+            run__failure__reason=WaitReason.DISPATCH,
+        )
+        .order_by("created_at", "pk")
+    )
+
+
+def release(scope: Scope) -> None:
+    """Let the sweep look at what waited, so many a second: the provider may just have come back."""
+    waiting = waiting_for(scope).values("id")
+    sql, parameters = waiting.query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            UPDATE reconciliation_operation o
+            SET due_at = statement_timestamp() + (w.place - 1) / %s * interval '1 second'
+            FROM (
+                SELECT id, row_number() OVER ()::float8 AS place FROM ({sql}) AS ordered
+            ) AS w
+            WHERE o.id = w.id
+            """,  # noqa: S608 (Django's own statement)
+            [float(settings.ROMULUS_RELEASE_PER_SECOND), *parameters],
+        )

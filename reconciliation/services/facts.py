@@ -1,29 +1,38 @@
-"""Loading what `decide` looks at. Three queries, whatever the operation has been through."""
+"""Loading what `decide` looks at. Four queries, whatever the operation has been through."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from cryptography.fernet import InvalidToken
 
 from reconciliation.core.contracts import Meaning, Retry
-from reconciliation.core.facts import Dispatch, Facts, Known, Sent
+from reconciliation.core.facts import Facts, Known, Sent
 from reconciliation.core.states import EvidenceKind, OperationState, TransmissionState
 from reconciliation.models import Evidence, Operation, Transmission
 from reconciliation.sealing import unseal
+from reconciliation.services.dispatch import dispatch_of
+from reconciliation.services.ledger import is_written_down
 from reconciliation.services.providers import contract_of, is_in_scope, missing_of
 
 
-def load_facts(operation: Operation) -> Facts:
-    """Return what is known about `operation`, whose provider and contract are loaded with it."""
+def load_facts(operation: Operation, seen: Sequence[Evidence] = ()) -> Facts:
+    """Return what is known about `operation`, whose provider and contract are loaded with it.
+
+    Args:
+        seen: what was learnt since, and is written down with what follows from it.
+    """
+    kept = is_written_down(operation)
     provider = operation.provider
     elsewhere = not is_in_scope(operation)
     return Facts(
         contract=contract_of(operation),
         state=OperationState(operation.state),
         opened_at=operation.created_at,
-        sent=tuple(as_sent(row) for row in operation.transmissions.order_by("number")),
-        known=tuple(as_known(row) for row in operation.evidence.order_by("recorded_at", "id")),
+        sent=sent_so_far(operation) if kept else (),
+        known=(*(known_so_far(operation) if kept else ()), *map(as_known, seen)),
         replay_not_after=operation.replay_not_after,
-        dispatch=Dispatch(provider.dispatch),
+        dispatch=dispatch_of(operation),
         missing=missing_of(provider, operation.run.tenant_id) + missing_for(operation, elsewhere),
         elsewhere=elsewhere,
         replay_trusted=bool(provider.replay_trust),
@@ -32,6 +41,14 @@ def load_facts(operation: Operation) -> Facts:
         send_again=operation.send_again_at,
         cancelling=operation.run.cancel_asked_at is not None,
     )
+
+
+def sent_so_far(operation: Operation) -> tuple[Sent, ...]:
+    return tuple(as_sent(row) for row in operation.transmissions.order_by("number"))
+
+
+def known_so_far(operation: Operation) -> tuple[Known, ...]:
+    return tuple(as_known(row) for row in operation.evidence.order_by("recorded_at", "id"))
 
 
 def missing_for(operation: Operation, elsewhere: bool) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from workflows.core.states import RunState
 from workflows.failpoints import failpoint
 from workflows.models import Run
 from workflows.services.claims import Claim
+from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
 
@@ -35,12 +36,12 @@ def operation_of(claim: Claim) -> Operation | None:
     )
 
 
-def open_operation(claim: Claim, intent: Intent, provider: Provider) -> Operation:
-    """Write down one intended effect: its identity, its key and the exact bytes of its request.
+def described(claim: Claim, intent: Intent, provider: Provider) -> Operation:
+    """Return one intended effect as it will be written down: its identity, its key and the exact
+    bytes of its request. Nothing is written yet.
 
     Raises:
         UsageError: the intent cannot become a request; says what is wrong, and where.
-        LostOwnership: a later claim holds the run; nothing was written.
     """
     contract = provider.contract_version
     assert contract is not None, "the caller holds the run of a provider without one"
@@ -60,19 +61,39 @@ def open_operation(claim: Claim, intent: Intent, provider: Provider) -> Operatio
         currency=intent.currency,
         parameters_redacted=redact(parameters, provider.visible_parameters),
         parameters_digest=digest({"action": intent.action, "parameters": parameters}),
+        created_at=database_now(),
         due_at=None,
     )
     operation.idempotency_key = str(operation.pk)
     operation.key_scope = scope_of(provider)
     operation.request_sealed = sealed_request(operation, parameters)
+    return operation
+
+
+def open_operation(claim: Claim, intent: Intent, provider: Provider) -> Operation:
+    """Write down one intended effect that nothing is sent of yet.
+
+    Raises:
+        UsageError: as `described`.
+        LostOwnership: a later claim holds the run; nothing was written.
+    """
+    operation = described(claim, intent, provider)
+    write_down(operation, claim)
+    return operation
+
+
+def write_down(operation: Operation, claim: Claim) -> None:
+    """Commit its identity alone. Raises `LostOwnership` with nothing written."""
     failpoint("before_open", claim.step.name)
     with transaction.atomic():
         ensure_held(claim)
         operation.save(force_insert=True)
     failpoint("after_open", claim.step.name)
-    operation.refresh_from_db(fields=["created_at"])
     log.info("operation.opened", operation=str(operation.pk), action=operation.action)
-    return operation
+
+
+def is_written_down(operation: Operation) -> bool:
+    return not operation._state.adding
 
 
 def provider_of(claim: Claim) -> Provider | None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from typing import Literal
 from uuid import UUID
 
 from cryptography.fernet import InvalidToken
+from django.conf import settings
 
 from reconciliation import access
 from reconciliation.adapters.base import Adapter, Connection
-from reconciliation.adapters.registry import adapter_for
+from reconciliation.adapters.network import resolves_to_allowed
+from reconciliation.adapters.registry import adapter_class, adapter_for
+from reconciliation.core.addresses import (
+    REFUSED,
+    Allowed,
+    address_problem,
+    allowed_for,
+    parse_address,
+)
 from reconciliation.core.contracts import Contract
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.models import Operation, Provider
@@ -18,14 +28,20 @@ from workflows.core.words import without_credentials
 
 
 def connection_to(provider: Provider) -> Connection:
-    """Raises `InvalidProvider`: its credential cannot be read."""
+    """Raises `InvalidProvider`: its credential, or ROMULUS_ALLOWED_ADDRESSES, cannot be read."""
     return Connection(
         base_url=provider.base_url,
         account=provider.account,
         region=provider.region,
         credential=credential_of(provider),
         settings=provider.settings,
+        allowed=exceptions_for(provider),
     )
+
+
+def exceptions_for(provider: Provider) -> tuple[Allowed, ...]:
+    """What may be called for it beside public addresses, as ROMULUS_ALLOWED_ADDRESSES says."""
+    return allowed_for(provider.slug, settings.ROMULUS_ALLOWED_ADDRESSES)
 
 
 def credential_of(provider: Provider) -> str:
@@ -78,35 +94,91 @@ def adapter_of(provider: Provider, contract: Contract) -> Adapter:
 
 
 def contract_of(operation: Operation) -> Contract:
-    """The contract that the operation was opened under, whatever the provider's is now."""
-    return operation.contract_version.contract
+    """The contract that the operation was opened under, whatever the provider's is now.
+
+    Where its action names one of the contract's other ways to ask, that one's lag and marker count.
+    """
+    contract = operation.contract_version.contract
+    way = way_of_asking(operation)
+    return (contract.asking_by(way) or contract) if way else contract
 
 
-def missing_of(provider: Provider, tenant: UUID | None = None) -> tuple[str, ...]:
-    """What the provider lacks before anything may be sent to it, in words; empty when ready.
+def way_of_asking(operation: Operation) -> str:
+    """The `by` of the action's look-up, as the provider's settings say; empty for the usual."""
+    found: object = operation.provider.settings
+    for name in ("actions", operation.action, "look_up", "by"):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the three things without which a provider sends nothing, and what it lacks."""
+
+    name: Literal["record", "evidence", "owner"]
+    lacks: tuple[str, ...] = ()
+
+
+def readiness_of(provider: Provider, tenant: UUID | None = None) -> tuple[Part, ...]:
+    """What the provider lacks before anything may be sent to it, by its three parts.
 
     A provider whose operation record, evidence path or owner is missing sends nothing
     (architecture, section 8).
     """
-    lacks = setting_problems(provider)
-    if provider.contract_version is None:
-        lacks.append("a contract: what it documents about repeats, look-ups and rejections")
-    if not has_owner(provider, tenant):
-        lacks.append("an owner: a review queue with somebody who decides its holds")
-    return tuple(lacks)
+    contract = provider.contract_version
+    evidence: list[str] = []
+    if contract is None:
+        evidence.append("a contract: what it documents about repeats, look-ups and rejections")
+    elif not contract.contract.can_be_settled:
+        evidence.append(
+            "an evidence path: its contract has neither an answer nor a look-up as proof"
+        )
+    owner = "an owner: a review queue with somebody who decides its holds"
+    return (
+        Part("record", tuple(setting_problems(provider))),
+        Part("evidence", tuple(evidence)),
+        Part("owner", () if has_owner(provider, tenant) else (owner,)),
+    )
+
+
+def missing_of(provider: Provider, tenant: UUID | None = None) -> tuple[str, ...]:
+    """All that the provider lacks before anything may be sent to it; empty when it is ready."""
+    return tuple(text for part in readiness_of(provider, tenant) for text in part.lacks)
 
 
 def setting_problems(provider: Provider) -> list[str]:
-    """What is wrong with the address and the adapter's settings, in words."""
-    problems: list[str] = []
-    if "@" in urlsplit(provider.base_url).netloc:
-        problems.append("an address without user or password: the credential has its own field")
+    """What is wrong with the address and the adapter's settings, in words. Asks no network."""
+    wrong = address_problem_of(provider)
+    return ([wrong] if wrong else []) + adapter_problems(provider)
+
+
+def adapter_problems(provider: Provider) -> list[str]:
+    """What is wrong with the adapter's settings, the credential, or both beside the contract."""
     if provider.contract_version is None:
-        return problems
+        return []
     try:
-        return problems + adapter_of(provider, provider.contract_version.contract).check()
+        return adapter_of(provider, provider.contract_version.contract).check()
     except InvalidProvider as error:
-        return [*problems, str(error)]
+        return [str(error)]
+
+
+def address_problem_of(provider: Provider, *, resolved: bool = False) -> str:
+    """What is wrong with the address, in words; empty when nothing is.
+
+    Args:
+        resolved: also ask what its name stands for now, as whoever saves it wants to know. A name
+            that is not found says nothing then: each connection asks again.
+    """
+    try:
+        schemes = adapter_class(provider.adapter).schemes
+        allowed = exceptions_for(provider)
+        wrong = address_problem(provider.base_url, allowed, schemes)
+        if wrong or not resolved:
+            return wrong
+        address = parse_address(provider.base_url, schemes)
+        return "" if resolves_to_allowed(address, allowed) else REFUSED
+    except InvalidProvider as error:
+        return str(error)
 
 
 def has_owner(provider: Provider, tenant: UUID | None) -> bool:

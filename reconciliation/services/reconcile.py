@@ -15,7 +15,7 @@ from uuid import UUID
 import structlog
 from django.db import transaction
 
-from reconciliation.adapters.base import Adapter, Unavailable, Verified
+from reconciliation.adapters.base import Adapter, Prepared, Unavailable, Verified
 from reconciliation.core.decide import decide
 from reconciliation.core.facts import (
     WAIT_SENTENCES,
@@ -29,6 +29,7 @@ from reconciliation.core.facts import (
 from reconciliation.core.matching import Fit, Found, compare
 from reconciliation.core.states import EvidenceKind, OperationState
 from reconciliation.models import Evidence, Operation
+from reconciliation.sealing import unseal
 from reconciliation.services.facts import load_facts
 from reconciliation.services.holds import close_by_proof, open_operation_hold, run_of
 from reconciliation.services.ledger import WITH_PROVIDER
@@ -190,7 +191,12 @@ def look_up(operation: Operation) -> None:
     asked_at = database_now()
     answer = asked(
         operation,
-        lambda adapter, seconds: adapter.look_up(operation.action, operation.pk, seconds),
+        lambda adapter, seconds: adapter.look_up(
+            operation.action,
+            operation.pk,
+            seconds,
+            Prepared.from_bytes(unseal(operation.request_sealed)),
+        ),
     )
     failpoint("before_found", operation.step)
     with transaction.atomic():
@@ -204,15 +210,23 @@ def look_up(operation: Operation) -> None:
 
 def verify(operation: Operation, resource: str) -> None:
     """Ask whether the result is as it should be, and keep the answer as evidence."""
+    keep_check(operation, check_result(operation, resource))
+
+
+def check_result(operation: Operation, resource: str) -> Evidence:
+    """Ask the same; the answer is evidence that is not kept yet."""
     asked_at = database_now()
     answer = asked(
         operation, lambda adapter, seconds: adapter.verify(operation.action, resource, seconds)
     )
-    failpoint("before_checked", operation.step)
     if isinstance(answer, Unavailable):
-        add_unavailable(operation, answer, "result check", asked_at)
-    else:
-        add_verification(operation, resource, answer, asked_at)
+        return unavailable(operation, answer, "result check", asked_at)
+    return verification(operation, resource, answer, asked_at)
+
+
+def keep_check(operation: Operation, checked: Evidence) -> None:
+    failpoint("before_checked", operation.step)
+    checked.save(force_insert=True)
     failpoint("after_checked", operation.step)
 
 
@@ -256,10 +270,10 @@ def add_found(operation: Operation, records: list[Found], asked_at: datetime) ->
         )
 
 
-def add_verification(
+def verification(
     operation: Operation, resource: str, answer: Verified, asked_at: datetime
-) -> None:
-    Evidence.objects.create(
+) -> Evidence:
+    return Evidence(
         operation=operation,
         kind=EvidenceKind.LOOKUP,
         completes=False,
@@ -274,7 +288,13 @@ def add_verification(
 def add_unavailable(
     operation: Operation, answer: Unavailable, source: str, asked_at: datetime
 ) -> None:
-    Evidence.objects.create(
+    unavailable(operation, answer, source, asked_at).save(force_insert=True)
+
+
+def unavailable(
+    operation: Operation, answer: Unavailable, source: str, asked_at: datetime
+) -> Evidence:
+    return Evidence(
         operation=operation,
         kind=EvidenceKind.UNAVAILABLE,
         source=source,

@@ -1,6 +1,7 @@
 """One transmission: claimed in the ledger, sent once, and its answer recorded.
 
-    begin     one transaction: run held, dispatch on, row `sending`, window stored
+    begin     one transaction: run held, dispatch on, row `sending`, window stored; of a first
+              send that is made at once also the operation itself, before any byte of it (P3)
     transmit  no transaction: one request on the wire
     record    one transaction: what it proves, with its evidence
 
@@ -10,13 +11,12 @@ A worker that dies between the two leaves a row that says `sending`; the next at
 
 from __future__ import annotations
 
-import json
 import time
 from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
-from django.db import connection, transaction
+from django.db import transaction
 
 from reconciliation.adapters.base import Prepared, Transmitted
 from reconciliation.core.classify import UNKNOWN, Classification, Phase, Report, classify
@@ -24,11 +24,13 @@ from reconciliation.core.contracts import Contract, Meaning
 from reconciliation.core.errors import DispatchTurnedOff, RunCancelled
 from reconciliation.core.facts import Dispatch
 from reconciliation.core.matching import Comparison, Difference, Fit, Found, Intended, compare
+from reconciliation.core.protection import in_flight_until
 from reconciliation.core.states import EvidenceKind, OperationState, Purpose, TransmissionState
 from reconciliation.models import Evidence, Operation, Provider, Transmission
 from reconciliation.sealing import REDACTED, unseal
 from reconciliation.services.audit import add_entry
-from reconciliation.services.ledger import ensure_held, lock_held
+from reconciliation.services.dispatch import dispatch_now
+from reconciliation.services.ledger import ensure_held, is_written_down, lock_held
 from reconciliation.services.providers import adapter_of, contract_of
 from workflows.core.words import storable
 from workflows.failpoints import failpoint
@@ -36,9 +38,6 @@ from workflows.services.claims import Claim
 from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
-
-# What a send may overrun its own deadline by before it certainly is over: one slow system call.
-IN_FLIGHT_GRACE = timedelta(seconds=1)
 
 
 def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
@@ -49,8 +48,14 @@ def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
         DispatchTurnedOff, RunCancelled: nothing was sent.
     """
     contract = contract_of(operation)
+    opens = not is_written_down(operation)
+    if opens:
+        failpoint("before_open", claim.step.name)
     failpoint("before_dispatch", claim.step.name)
     transmission = begin(operation, claim, purpose, contract)
+    if opens:
+        failpoint("after_open", claim.step.name)
+        log.info("operation.opened", operation=str(operation.pk), action=operation.action)
     failpoint("after_dispatch", claim.step.name)
     outcome = transmit(operation, transmission, contract)
     failpoint("after_answer", claim.step.name)
@@ -60,7 +65,10 @@ def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
 
 
 def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contract) -> Transmission:
-    """Write the transmission down before a byte of it leaves; store what protects it."""
+    """Write the transmission down before a byte of it leaves; store what protects it.
+
+    An operation that is not written down yet is opened in the same commit.
+    """
     # Read first: a worker that is frozen from here on finds its time over when it thaws.
     send_before = time.monotonic() + contract.timeout.total_seconds()
     with transaction.atomic():
@@ -71,6 +79,7 @@ def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contra
         if dispatch_now(operation) is not Dispatch.ON:
             raise DispatchTurnedOff
         now = database_now()
+        move_to_sending(operation, protected_from(operation, now, contract))
         transmission = Transmission.objects.create(
             operation=operation,
             number=operation.transmissions.count() + 1,
@@ -79,30 +88,30 @@ def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contra
             fence=claim.fence,
             purpose=purpose,
             started_at=now,
-            in_flight_until=now + contract.timeout + IN_FLIGHT_GRACE,
+            in_flight_until=in_flight_until(contract, now),
         )
-        changes: dict[str, Any] = {"due_at": None}
-        if operation.first_sent_at is None:
-            changes["first_sent_at"] = now
-            if contract.replay is not None:
-                changes["replay_not_after"] = now + contract.replay.window
-        moved = Operation.objects.move(operation, OperationState.SENDING, **changes)
-        assert moved, "the run's lock keeps others away"
-    for name, value in changes.items():
-        setattr(operation, name, value)
     transmission.send_before = send_before
     return transmission
 
 
-def dispatch_now(operation: Operation) -> Dispatch:
-    """Read the switch under a share lock at the last moment: once thrown, nothing new is sent."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT dispatch FROM reconciliation_provider WHERE id = %s FOR SHARE",
-            [operation.provider_id],
-        )
-        (state,) = cursor.fetchone()
-    return Dispatch(state)
+def protected_from(operation: Operation, now: datetime, contract: Contract) -> dict[str, Any]:
+    """What is stored with the first send: when it began, and until when it may be repeated."""
+    if operation.first_sent_at is not None:
+        return {}
+    window = contract.replay.window if contract.replay is not None else None
+    return {"first_sent_at": now, "replay_not_after": now + window if window else None}
+
+
+def move_to_sending(operation: Operation, changes: dict[str, Any]) -> None:
+    changes["due_at"] = None
+    if is_written_down(operation):
+        moved = Operation.objects.move(operation, OperationState.SENDING, **changes)
+        assert moved, "the run's lock keeps others away"
+    for name, value in changes.items():
+        setattr(operation, name, value)
+    if not is_written_down(operation):
+        operation.state = OperationState.SENDING
+        operation.save(force_insert=True)
 
 
 def transmit(operation: Operation, transmission: Transmission, contract: Contract) -> Transmitted:
@@ -178,14 +187,13 @@ def compare_record(operation: Operation, record: Found | None) -> Comparison | N
 
 
 def intended_by(operation: Operation) -> Intended:
-    """What was meant, read from the very bytes that were sent."""
+    """What was meant, as it was written down with the very bytes that are sent."""
     prepared = Prepared.from_bytes(unseal(operation.request_sealed))
-    sent = json.loads(prepared.body) if prepared.body else {}
     return Intended(
         operation=str(operation.pk),
         account=operation.provider.account,
         region=operation.provider.region,
-        fields={name: value for name, value in sent.items() if not isinstance(value, dict | list)},
+        fields=prepared.fields,
     )
 
 
@@ -283,6 +291,7 @@ def follow(operation: Operation, proves: Classification, comparison: Comparison 
     """Move the operation by what its own latest transmission proves."""
     unresolved_before = operation.transmissions.filter(state=TransmissionState.UNKNOWN).exists()
     target = OperationState.UNKNOWN
+    changes: dict[str, Any] = {}
     match proves.state:
         case TransmissionState.ACKNOWLEDGED:
             fits = comparison is not None and comparison.fit is Fit.MATCH
@@ -290,10 +299,15 @@ def follow(operation: Operation, proves: Classification, comparison: Comparison 
         case TransmissionState.NOT_SENT | TransmissionState.REJECTED:
             resolved = proves.resolves_earlier or not unresolved_before
             target = OperationState.INTENDED if resolved else OperationState.UNKNOWN
+            if not operation.transmissions.exclude(state=TransmissionState.NOT_SENT).exists():
+                # It was never sent: the key was never shown, and its time has not begun.
+                changes = {"first_sent_at": None, "replay_not_after": None}
         case _:
             pass
-    moved = Operation.objects.move(operation, target)
+    moved = Operation.objects.move(operation, target, **changes)
     assert moved, "only the attempt that sends moves an operation out of sending"
+    for name, value in changes.items():
+        setattr(operation, name, value)
 
 
 def bring_forward(operation: Operation) -> None:

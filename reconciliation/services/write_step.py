@@ -3,11 +3,16 @@
 open the operation → decide → send, ask, verify → decide again, until the run moves on, fails,
 waits or is held. Everything is read from the ledger anew at each turn, so a worker that takes over
 in the middle goes on exactly where the facts are.
+
+The steady write is three commits: opened and about to be sent; answered; settled with the step's
+checkpoint, which also keeps what the result check has shown. Asking changes nothing, so a worker
+that dies in between asks once more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -24,6 +29,7 @@ from reconciliation.core.facts import (
     Hold,
     HoldReason,
     LookUp,
+    Move,
     Reject,
     Send,
     Verify,
@@ -31,7 +37,7 @@ from reconciliation.core.facts import (
     WaitReason,
 )
 from reconciliation.core.states import OperationState, Purpose
-from reconciliation.models import Operation, Provider
+from reconciliation.models import Evidence, Operation, Provider
 from reconciliation.services.facts import load_facts
 from reconciliation.services.holds import (
     ensure_moved,
@@ -41,9 +47,15 @@ from reconciliation.services.holds import (
     open_run_hold,
     queue_for,
 )
-from reconciliation.services.ledger import open_operation, operation_of, provider_of
+from reconciliation.services.ledger import (
+    described,
+    is_written_down,
+    operation_of,
+    provider_of,
+    write_down,
+)
 from reconciliation.services.providers import missing_of
-from reconciliation.services.reconcile import LOOK_AGAIN, look_up, verify
+from reconciliation.services.reconcile import LOOK_AGAIN, check_result, keep_check, look_up
 from reconciliation.services.transmit import give_up_lost_sends, send
 from workflows.core.errors import UsageError
 from workflows.core.intents import Intent
@@ -70,23 +82,44 @@ def execute_write(claim: Claim, view: RunView) -> kinds.Result:
         # changed meanwhile, and one key must never carry two requests.
         give_up_lost_sends(operation, claim)
     with structlog.contextvars.bound_contextvars(operation=str(operation.pk)):
+        if not is_written_down(operation):
+            open_by_sending(claim, operation)
         return settle(claim, operation)
 
 
 def first_opening(claim: Claim, view: RunView) -> Operation | kinds.Result:
+    """Ask the author's code, once, and describe the operation that it means."""
     value, problem = call(claim, view)
     if problem is not None:
         return problem
     if not isinstance(value, Intent):
-        wrong = UsageError(f"step {claim.step.name} returned {type(value).__name__}, not Intent")
-        return after_failure(claim, wrong)
+        return after_failure(claim, UsageError(not_an_intent(claim, value)))
     provider = provider_of(claim)
     if provider is None or provider.contract_version is None:
         return hold_unready(claim, provider)
     try:
-        return open_operation(claim, value, provider)
+        return described(claim, value, provider)
     except UsageError as error:
         return fail_or_hold(claim, "intent_refused", str(error))
+
+
+def not_an_intent(claim: Claim, value: object) -> str:
+    where = f"step {claim.step.name} ({claim.step.place})"
+    if isinstance(value, list | tuple) and any(isinstance(each, Intent) for each in value):
+        return (
+            f"{where} returned {len(value)} intents: a write step has one; give each its own step"
+        )
+    return f"{where} returned {type(value).__name__}, not Intent"
+
+
+def open_by_sending(claim: Claim, operation: Operation) -> None:
+    """Open the operation and claim its first send in one commit, where it is to be sent at once;
+    else open it alone."""
+    move = decide(load_facts(operation), database_now())
+    if isinstance(move, Send):
+        send_if_allowed(operation, claim, move.purpose)
+    if not is_written_down(operation):
+        write_down(operation, claim)
 
 
 def hold_unready(claim: Claim, provider: Provider | None) -> kinds.Hold:
@@ -122,8 +155,9 @@ def fail_or_hold(
 
 def settle(claim: Claim, operation: Operation) -> kinds.Result:
     """Decide and do, until a decision ends the worker's part."""
+    checked: list[Evidence] = []
     while True:
-        facts = load_facts(operation)
+        facts = load_facts(operation, checked)
         move = decide(facts, database_now())
         match move:
             case Send(purpose):
@@ -131,19 +165,42 @@ def settle(claim: Claim, operation: Operation) -> kinds.Result:
             case LookUp():
                 look_up(operation)
             case Verify(resource):
-                verify(operation, resource)
-            case Advance(resource):
-                return advance(operation, resource)
-            case Reject():
-                return reject(claim, operation)
-            case GiveUp():
-                return give_up(claim, operation)
-            case Drop():
-                return drop(claim, operation)
-            case Hold(reason):
-                return hold(operation, reason, facts)
-            case Wait(until, reason):
-                return park(operation, until, reason)
+                checked.append(check_result(operation, resource))
+            case _:
+                result = end_of_part(claim, operation, move, facts)
+                return keeping(operation, checked, result) if checked else result
+
+
+def end_of_part(claim: Claim, operation: Operation, move: Move, facts: Facts) -> kinds.Result:
+    """What the worker gives back for a move that is not its own to make."""
+    match move:
+        case Advance(resource):
+            return advance(operation, resource)
+        case Reject():
+            return reject(claim, operation)
+        case GiveUp():
+            return give_up(claim, operation)
+        case Drop():
+            return drop(claim, operation)
+        case Hold(reason):
+            return hold(operation, reason, facts)
+        case Wait(until, reason):
+            return park(operation, until, reason)
+        case _:
+            raise AssertionError(f"{move} is the worker's own")
+
+
+def keeping(operation: Operation, checked: list[Evidence], result: kinds.Result) -> kinds.Result:
+    """The same result, which also keeps what was asked about the effect, in the same commit."""
+    assert not isinstance(result, kinds.Decide), "a write knows what comes of it"
+    follow = result.also or nothing
+
+    def kept() -> None:
+        for each in checked:
+            keep_check(operation, each)
+        follow()
+
+    return replace(result, also=kept)
 
 
 def send_if_allowed(operation: Operation, claim: Claim, purpose: Purpose) -> None:
@@ -151,7 +208,7 @@ def send_if_allowed(operation: Operation, claim: Claim, purpose: Purpose) -> Non
     try:
         send(operation, claim, purpose)
     except DispatchTurnedOff:
-        operation.provider.refresh_from_db(fields=["dispatch"])
+        log.info("operation.not_sent", reason="dispatch is not on any more")
     except RunCancelled:
         log.info("operation.not_sent", reason="its run is to be cancelled")
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from workflows.core.definitions import Workflow
+from workflows.core.intents import Intent
 from workflows.services.run_view import RunView
 
 # Set by the bench for its children: steps of the workflow that is walked for throughput, and the
@@ -61,10 +62,30 @@ def tell_of(name: str) -> float:
     return now
 
 
+def writing(name: str, writes: int) -> Workflow:
+    """Return a workflow of `writes` writes to the rehearsal destination."""
+    workflow = Workflow(name, version=1)
+    for number in range(1, writes + 1):
+
+        def write(_run: RunView) -> Intent:
+            return Intent(
+                "refunds.create", "order BENCH", dict(REFUND), summary="Refund USD 125.00"
+            )
+
+        write.__name__ = f"write_{number}"
+        workflow.write(provider=BENCH)(write)
+    return workflow
+
+
+BENCH = "bench"  # the provider, its tenant and its queue
+REFUND = {"order": "BENCH", "amount": 12500, "currency": "USD"}
 long_run = idle("bench.long", STEPS)
 short_run = idle("bench.short", 1)
 # Has every statement of a walk in it: the first step, one in between, the last.
 warm_up = idle("bench.warm_up", 3)
+many_writes = writing("bench.many_writes", STEPS)
+one_write = writing("bench.one_write", 1)
+warm_up_writes = writing("bench.warm_up_writes", 2)
 clocked_run = clocked("bench.clocked", CLOCKED_STEPS)
 EVENT_TYPE = "bench.event"
 

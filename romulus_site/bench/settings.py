@@ -42,3 +42,4 @@ ROOT_URLCONF = "romulus_site.bench.urls"
 ROMULUS_WORKFLOWS = ["romulus_site.bench.flows"]
 ROMULUS_FAILPOINTS: list[str] = []
 CELERY_IMPORTS = ["romulus_site.bench.alone"]
+ROMULUS_ALLOWED_ADDRESSES = ["*=127.0.0.1"]  # the rehearsal destination

@@ -54,7 +54,9 @@ def play(given: argparse.Namespace, scene: Scene) -> int:
 
     began = time.monotonic()
     lease = settings.ROMULUS_LEASE_SECONDS
-    plan = make_plan(given.runs, given.seconds, given.seed, lease=lease)
+    plan = make_plan(
+        given.runs, given.seconds, given.seed, lease=lease, only_writes=given.only_writes
+    )
     performance = Player(plan, scene, given.workers, say).play()
     destination = scene.destination.at_hand
     record = read_record(plan, performance, destination, scene.folder / "logs")
@@ -78,6 +80,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--workers", type=int, required=True)
+    parser.add_argument("--only-writes", action="store_true")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 

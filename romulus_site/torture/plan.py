@@ -7,7 +7,7 @@ time, and that is the point: a plan can be repeated until a rare meeting of two 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -142,13 +142,21 @@ class Plan:
     blows: tuple[Blow, ...]
 
 
-def make_plan(runs: int, seconds: float, seed: int, *, lease: float) -> Plan:
-    """Return the plan of `runs` runs and of blows for `seconds`; `lease` as the workers have it."""
+def make_plan(
+    runs: int, seconds: float, seed: int, *, lease: float, only_writes: bool = False
+) -> Plan:
+    """Return the plan of `runs` runs and of blows for `seconds`; `lease` as the workers have it.
+
+    With `only_writes` each run writes to a destination, and none does anything else.
+    """
+    drawn = WRITING if only_writes else DRAWN
     return Plan(
         seed,
         seconds,
         lease,
-        tuple(runs_of(random.Random(f"{seed} runs"), runs, seconds * STARTING)),  # noqa: S311
+        tuple(
+            runs_of(random.Random(f"{seed} runs"), runs, seconds * STARTING, drawn)  # noqa: S311
+        ),
         tuple(errands_of(random.Random(f"{seed} errands"), runs, seconds)),  # noqa: S311
         tuple(blows_of(random.Random(f"{seed} blows"), seconds, lease)),  # noqa: S311
     )
@@ -165,8 +173,10 @@ def dealt(draw: random.Random, cards: Sequence[Item], number: int) -> list[Item]
 # --- runs -------------------------------------------------------------------------------------
 
 
-def runs_of(draw: random.Random, number: int, seconds: float) -> list[PlannedRun]:
-    pack = [draw_run for draw_run, times in DRAWN.items() for _ in range(times)]
+def runs_of(
+    draw: random.Random, number: int, seconds: float, drawn: Mapping[DrawRun, int]
+) -> list[PlannedRun]:
+    pack = [draw_run for draw_run, times in drawn.items() for _ in range(times)]
     times = sorted(draw.uniform(0, seconds) for _ in range(number))
     faults = {
         personality: Pack(draw, [NO_FAULT] * len(kinds) + list(kinds))
@@ -253,14 +263,17 @@ def draw_write(workflow: str, personality: str, rounds: int) -> DrawRun:
 
 
 DrawRun = Callable[[random.Random, int, float, Packs], PlannedRun]
+WRITING: dict[DrawRun, int] = {
+    draw_write("torture.pay", "keyed", 2): 4,
+    draw_write("torture.rent", "lookup", 1): 3,
+    draw_write("torture.tell", "blind", 1): 2,
+}
 DRAWN: dict[DrawRun, int] = {
     draw_walk: 5,
     draw_family: 2,
     draw_strict: 1,
     draw_group: 3,
-    draw_write("torture.pay", "keyed", 2): 4,
-    draw_write("torture.rent", "lookup", 1): 3,
-    draw_write("torture.tell", "blind", 1): 2,
+    **WRITING,
 }
 
 

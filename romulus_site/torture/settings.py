@@ -26,6 +26,7 @@ if product.CELERY_BROKER_URL.partition(":")[0] in {"redis", "rediss"}:
         "global_keyprefix": PREFIX
     }
 
+ROMULUS_ALLOWED_ADDRESSES = ["*=127.0.0.1"]  # the rehearsal destination
 ROMULUS_WORKFLOWS = ["romulus_site.torture.flows"]
 # A slow hash protects passwords, and here are none.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -3,6 +3,7 @@
     ORD-7001.prepare         one line for each passage of the step
     ORD-7001.prepare.gate    while it is there, the step waits
     ORD-7001.poison          while it is there, `prepare` kills its own process
+    ORD-7001.amount          what the order is worth now, if it has been changed
 
 Waits for an event and human decisions come into it when the product has them.
 """
@@ -50,14 +51,20 @@ def passages(folder: Path, order: str, step: str) -> int:
     return len(file.read_text().splitlines()) if file.exists() else 0
 
 
+def worth(order: Order) -> Decimal:
+    changed = order.folder / f"{order.order}.amount"
+    return Decimal(changed.read_text()) if changed.exists() else order.amount
+
+
 def money(run: RunView, action: str, what: str) -> Intent:
     order: Order = run.input
+    amount = worth(order)
     return Intent(
         action=action,
         target=f"order {order.order}",
-        parameters={"order": order.order, "amount": int(order.amount * 100), "currency": "USD"},
-        summary=f"{what} USD {order.amount:,.2f} to order {order.order}",
-        amount=order.amount,
+        parameters={"order": order.order, "amount": int(amount * 100), "currency": "USD"},
+        summary=f"{what} USD {amount:,.2f} to order {order.order}",
+        amount=amount,
         currency="USD",
     )
 

@@ -18,6 +18,7 @@ from tests.factories import (
     advanced,
     many_runs,
     ready_provider,
+    switched,
     tenant,
 )
 from tests.migrating import FLOW, asleep, everything, first_run, small
@@ -57,7 +58,7 @@ def told(*arguments: object) -> tuple[int, Any]:
 def test_a_dry_run_says_what_would_move_and_changes_nothing(payments: RunningDestination) -> None:
     with process_with(first_version(), second_version()):
         sleeping = [asleep(f"ORD-{number}") for number in range(3)]
-        Provider.objects.update(dispatch="paused")
+        switched(Provider.objects.get(), "paused")
         unsettled = advanced(first_run("ORD-8"))
         before = everything()
         code, text = said(NAME, "--dry-run")

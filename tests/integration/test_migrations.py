@@ -21,6 +21,7 @@ from tests.factories import (
     advanced,
     held_operation,
     ready_provider,
+    switched,
     tenant,
 )
 from tests.migrating import (
@@ -220,12 +221,12 @@ def test_a_run_with_an_unsettled_operation_stays_until_it_is_settled(
 ) -> None:
     with process_with(first_version(), second_version()):
         paused = first_run()
-        Provider.objects.update(dispatch="paused")
+        switched(Provider.objects.get(), "paused")
         assert (advanced(paused).state, Operation.objects.get().state) == ("waiting", "intended")
         answer = stayed(paused)
         assert (answer.reason, answer.about) == (Reason.UNSETTLED, "Refund order ORD-7001")
 
-        Provider.objects.update(dispatch="on")
+        switched(Provider.objects.get(), "on")
         Operation.objects.update(due_at=Now())
         reconcile(Operation.objects.get().pk)
         assert advanced(paused).step == "settled"

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 from django.db.models.functions import Now
 
-from reconciliation.models import AuditEntry, Operation, Provider
+from reconciliation.models import AuditEntry, Operation
 from reconciliation.services.reconcile import reconcile
 from tests.claiming import (
     ONCE,
@@ -28,7 +28,15 @@ from tests.claiming import (
     worker,
 )
 from tests.destination import RunningDestination
-from tests.factories import advanced, ready_provider, settled, started_run, tenant, wait_until
+from tests.factories import (
+    advanced,
+    ready_provider,
+    settled,
+    started_run,
+    switched,
+    tenant,
+    wait_until,
+)
 from tests.sending import about_to_send, effects, lagging_contract, posts, the_operation
 from workflows.core.definitions import Workflow
 from workflows.core.errors import RunIsOver, UsageError
@@ -330,7 +338,7 @@ def test_a_run_that_waits_for_dispatch_may_be_paused_too(destination: RunningDes
     provider = ready_provider("payments", destination.url, dispatch="paused")
     run = advanced(started_run("refund"))
     pause_run(run.pk, by=BY)
-    Provider.objects.filter(pk=provider.pk).update(dispatch="on")
+    switched(provider, "on")
     Operation.objects.update(due_at=Now())
     reconcile(the_operation().pk)
     assert advanced(run).state == "ready"

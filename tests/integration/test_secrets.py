@@ -18,7 +18,7 @@ from reconciliation.models import AuditEntry, Operation, Provider, Transmission
 from reconciliation.sealing import seal, unseal
 from reconciliation.services.reconcile import reconcile
 from tests.destination import RunningDestination
-from tests.factories import advanced, ready_provider, settled, started_run, tenant
+from tests.factories import advanced, ready_provider, settled, started_run, switched, tenant
 from tests.scripted import Scripted
 from tests.sending import parking_contract, posts, the_operation
 from workflows.core.definitions import Workflow
@@ -178,7 +178,7 @@ def test_what_cannot_be_unsealed_is_not_written_down_as_sent(
 ) -> None:
     ready_provider("desk", destination.url, dispatch="paused")
     run = advanced(started_run("ticket_triage"))
-    Provider.objects.update(dispatch="on")
+    switched(Provider.objects.get(), "on")
     Operation.objects.update(due_at=Now())
     reconcile(the_operation().pk)
     settings.ROMULUS_KEYS = ["a-key-that-has-sealed-nothing"]

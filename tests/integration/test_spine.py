@@ -24,6 +24,7 @@ from tests.factories import (
     ready_provider,
     settled,
     started_run,
+    switched,
     tenant,
 )
 from workflows.core.definitions import Workflow
@@ -204,7 +205,7 @@ def test_dispatch_paused_sends_nothing_and_resumes(destination: RunningDestinati
     assert (run.state, operation.state) == ("waiting", "intended")
     assert sends(destination, operation) == 0
 
-    Provider.objects.filter(pk=provider.pk).update(dispatch="on")
+    switched(provider, "on")
     Operation.objects.filter(pk=operation.pk).update(due_at=Now())
     reconcile(operation.pk)
     assert advanced(run).state == "completed"

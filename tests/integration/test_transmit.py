@@ -27,6 +27,7 @@ from tests.factories import (
     ready_provider,
     settled,
     started_run,
+    switched,
     tenant,
     wait_until,
 )
@@ -171,7 +172,7 @@ def test_a_switch_that_is_thrown_after_the_decision_to_send_still_counts(
     ready_provider("payments", destination.url)
     claim = claim_at_write(started_run("refund"))
     operation = opened(claim)
-    Provider.objects.update(dispatch=switch)
+    switched(Provider.objects.get(), switch)
     with pytest.raises(DispatchTurnedOff):
         transmitting.send(operation, claim, Purpose.FIRST)
     assert not Transmission.objects.exists()
@@ -228,7 +229,8 @@ def test_what_was_never_sent_is_not_sent_elsewhere_either(
 ) -> None:
     ready_provider("payments", destination.url, dispatch="paused")
     run = advanced(started_run("refund"))
-    Provider.objects.update(account="acct_other", dispatch="on")
+    Provider.objects.update(account="acct_other")
+    switched(Provider.objects.get(), "on")
     Operation.objects.update(due_at=Now())
     reconcile(the_operation().pk)
     assert open_hold_of(the_operation()).reason == "not_ready"

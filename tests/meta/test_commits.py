@@ -16,8 +16,9 @@ SERVICES = [
 ]
 # Their failpoints are in `send`, around them.
 ELSEWHERE = {"transmit.begin", "transmit.record"}
-# What an administrator sets up is neither the execution record nor the ledger.
-SETTING_UP = {"setup", "sources"}
+# What an administrator sets up is neither the execution record nor the ledger; nor is what a
+# rehearsal shows, which is what a provider is trusted for.
+SETTING_UP = {"setup", "sources", "rehearsals"}
 
 
 def transactions() -> Iterator[tuple[str, int]]:

@@ -5,13 +5,22 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from romulus_site.management.commands.docs import STATES, states_page
+from romulus_site.management.commands.docs import (
+    PROVIDERS,
+    STATES,
+    providers_page,
+    states_page,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_state_diagrams_are_fresh() -> None:
     assert (ROOT / STATES).read_text() == states_page(), "run `make docs`"
+
+
+def test_the_runbooks_of_providers_are_fresh() -> None:
+    assert (ROOT / PROVIDERS).read_text() == providers_page(), "run `make docs`"
 
 
 def test_every_test_that_a_promise_names_exists() -> None:

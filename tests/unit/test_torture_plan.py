@@ -88,3 +88,11 @@ def test_every_fault_is_one_that_the_destination_has(personality: str, text: str
 def test_a_freeze_ends_past_the_lease_and_before_it() -> None:
     seconds = [blow.seconds for blow in plan(1, seconds=600).blows if blow.kind is Kind.FREEZE]
     assert min(seconds) < LEASE < max(seconds)
+
+
+def test_a_plan_of_writes_alone_has_every_fault_of_every_provider() -> None:
+    made = make_plan(2000, 600, seed=1, lease=LEASE, only_writes=True)
+    workflows = Counter(run.workflow for run in made.runs)
+    assert set(workflows) == {"torture.pay", "torture.rent", "torture.tell"}
+    drawn = {run.fault for run in made.runs}
+    assert drawn == {NO_FAULT, *(each for kinds in OF_PERSONALITY.values() for each in kinds)}

@@ -14,7 +14,16 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from romulus_site.bench import ceiling, events, history, latency, recovery, start, steps
+from romulus_site.bench import (
+    ceiling,
+    events,
+    history,
+    latency,
+    operations,
+    recovery,
+    start,
+    steps,
+)
 from romulus_site.bench.database import NoDatabase
 from romulus_site.bench.talk import ChildFailed
 from romulus_site.bench.walkers import NotDone
@@ -30,6 +39,7 @@ MEASUREMENTS: dict[str, ModuleType] = {
     "history": history,
     "start": start,
     "recovery": recovery,
+    "operations": operations,
 }
 DEFAULT = "steps"
 FAILURES = (NoDatabase, ChildFailed, NotDone, Silence, EmbeddedError)

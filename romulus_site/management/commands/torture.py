@@ -35,6 +35,11 @@ class Command(ConsoleCommand):
         parser.add_argument("--seed", type=int, help="the same seed makes the same plan")
         parser.add_argument("--workers", type=positive, default=3, help="worker processes")
         parser.add_argument(
+            "--only-writes",
+            action="store_true",
+            help="runs that write to a destination alone: more operations in the same time",
+        )
+        parser.add_argument(
             "--keep", action="store_true", help="leave logs and data, to be looked at"
         )
 
@@ -46,6 +51,7 @@ class Command(ConsoleCommand):
             *("--seconds", str(given.seconds)),
             *("--seed", str(seed)),
             *("--workers", str(given.workers)),
+            *(["--only-writes"] if given.only_writes else []),
             *(["--json"] if given.json else []),
         ]
         with stage(lease=LEASE_SECONDS, keep=given.keep) as made:

@@ -1,0 +1,113 @@
+"""What the pages of providers show: filled by `selectors.provider_page`, read by
+`templates/reconciliation/provider*.html`. Plain data, as in `pages`.
+
+- `providers` answers `providers.html` with {"page": ProvidersPage, "now"}.
+- `provider` (slug) answers `provider.html` with {"page": ProviderPage, "now"}; 404 for who may not
+  see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconciliation.core.runbook import Possible, Question
+from reconciliation.pages import Owner
+from workflows.pages import Fact, Link
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRow:
+    provider: Link
+    adapter: str
+    contract: str
+    dispatch: str
+    lacks: Sequence[str]
+    overdue: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProvidersPage:
+    """`setup_url` is empty for who may not set providers up."""
+
+    rows: Sequence[ProviderRow]
+    setup_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyPart:
+    """One of the three things without which nothing is sent."""
+
+    title: str
+    text: str
+    lacks: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """Where a contract was read; `url` is empty where there is no page to open."""
+
+    title: str
+    url: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOwners:
+    queue: str
+    takes: str
+    owners: Sequence[Owner]
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalRow:
+    at: datetime
+    claims: Sequence[str]
+    breaches: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContractSheet:
+    version: str
+    name: str
+    questions: Sequence[Question]
+    trust: Sequence[Fact]
+    reviewed: str
+    overdue: bool
+    scope: str
+    sources: Sequence[SourceRow]
+    unverified: Sequence[str]
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Runbook:
+    """What to do when the outcome of a write to this provider is unknown."""
+
+    record: Sequence[str]
+    evidence: Sequence[str]
+    holds: Sequence[Possible]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderPage:
+    """One provider. `contract` and `runbook` are None while it has no contract."""
+
+    name: str
+    slug: str
+    facts: Sequence[Fact]
+    dispatch: str
+    dispatch_url: str
+    setup_url: str
+    parts: Sequence[ReadyPart]
+    contract: ContractSheet | None
+    contradicted_at: datetime | None
+    contradiction: str
+    queues: Sequence[QueueOwners]
+    runbook: Runbook | None
+    rehearsals: Sequence[RehearsalRow]
+
+    @property
+    def ready(self) -> int:
+        return sum(not part.lacks for part in self.parts)

@@ -1,0 +1,97 @@
+"""Which switches are thrown, by whom and why, and what waits for them."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from reconciliation import access
+from reconciliation.core.states import OperationState
+from reconciliation.dispatch_pages import ChangePage, DispatchPage, StopRow, WaitingRow
+from reconciliation.models import DispatchStop, Operation
+from reconciliation.services.dispatch import Scope, may_switch, strictest, waiting_for
+from workflows.access import visible_runs
+from workflows.core.words import who
+from workflows.pages import Link
+
+STOPS_SHOWN = 50
+WAITING_SHOWN = 10
+COUNTED = 1000  # beyond that it says "1,000 or more"
+
+
+def dispatch_page(user: User) -> DispatchPage:
+    """The switches in force that concern what `user` may see."""
+    stops = list(access.visible_stops(user).order_by("state", "-at")[:STOPS_SHOWN])
+    return DispatchPage(
+        rows=tuple(row_of(stop, user) for stop in stops), may_stop=bool(switchable(user))
+    )
+
+
+def switchable(user: User) -> bool:
+    """Whether there is anything that `user` may stop."""
+    return may_switch(user, Scope()) or access.switchable_providers(user).exists()
+
+
+def row_of(stop: DispatchStop, user: User) -> StopRow:
+    scope = Scope(stop.provider, stop.tenant, stop.action)
+    return StopRow(
+        covers=stop.covers,
+        state=stop.state,
+        by=who(stop.by),
+        at=stop.at,
+        until=stop.until,
+        reason=stop.reason,
+        waits=visible_waiting(scope, user)[:COUNTED].count(),
+        change_url=change_url(scope) if may_switch(user, scope) else "",
+    )
+
+
+def visible_waiting(scope: Scope, user: User) -> QuerySet[Operation]:
+    return waiting_for(scope).filter(run__in=visible_runs(user))
+
+
+def change_url(scope: Scope) -> str:
+    named = {
+        "provider": scope.provider.slug if scope.provider else "",
+        "tenant": scope.tenant.slug if scope.tenant else "",
+        "action": scope.action,
+    }
+    query = urlencode({name: value for name, value in named.items() if value})
+    url = reverse("dispatch_change")
+    return f"{url}?{query}" if query else url
+
+
+def change_page(scope: Scope, user: User) -> ChangePage:
+    """What a change of `scope` would do, before anything is changed."""
+    stop = access.visible_stops(user).filter(**scope.fields()).first()
+    waiting = visible_waiting(scope, user)
+    rows = list(waiting[:WAITING_SHOWN])
+    said = f"by {who(stop.by)}: {stop.reason}" if stop else ""
+    return ChangePage(
+        covers=str(scope),
+        state=strictest([stop] if stop else []),
+        said=said,
+        waits=waiting[:COUNTED].count(),
+        rows=tuple(waiting_row(operation) for operation in rows),
+        per_second=settings.ROMULUS_RELEASE_PER_SECOND,
+    )
+
+
+def waiting_row(operation: Operation) -> WaitingRow:
+    sent = operation.state != OperationState.INTENDED
+    return WaitingRow(
+        operation=Link(operation.summary, reverse("operation", args=[operation.pk])),
+        next_move="its outcome is asked for first" if sent else "it is sent for the first time",
+        since=operation.created_at,
+    )
+
+
+def banner_stops(user: User | AnonymousUser) -> list[DispatchStop]:
+    """What every page says is stopped: the newest first. One query."""
+    if not isinstance(user, User):
+        return []
+    return list(access.visible_stops(user).order_by("-at")[:3])

@@ -1,0 +1,211 @@
+"""Providers for people: what each documents, what it lacks, and what to do when it is silent."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from reconciliation import access
+from reconciliation.core.contracts import Contract, Source
+from reconciliation.core.runbook import evidence_lines, possible_holds, questions
+from reconciliation.models import Provider, Rehearsal, ReviewQueue
+from reconciliation.pages import Owner
+from reconciliation.provider_pages import (
+    ContractSheet,
+    ProviderPage,
+    ProviderRow,
+    ProvidersPage,
+    QueueOwners,
+    ReadyPart,
+    RehearsalRow,
+    Runbook,
+    SourceRow,
+)
+from reconciliation.selectors.contract import is_overdue, reviewed
+from reconciliation.services.providers import readiness_of
+from workflows.core.words import without_credentials
+from workflows.pages import Fact, Link
+
+MOST = 200  # providers on the list
+REHEARSALS = 5
+TITLES = {
+    "record": ("Operation record", "Every send is written down before it leaves."),
+    "evidence": ("Evidence path", "Something that can prove what became of a write."),
+    "owner": ("Owner", "Somebody who decides what software cannot."),
+}
+
+
+def providers_page(user: User, now: datetime) -> ProvidersPage:
+    """The providers that `user` may see, by name; what stands in for one at rehearsals is none."""
+    rows = (
+        access.visible_providers(user)
+        .filter(stands_in_for=None)
+        .select_related("contract_version", "default_queue")
+        .prefetch_related("stops", "queues")
+        .order_by("name")[:MOST]
+    )
+    return ProvidersPage(
+        rows=tuple(row_of(provider, now) for provider in rows),
+        setup_url=reverse("admin:reconciliation_provider_changelist") if user.is_staff else "",
+    )
+
+
+def row_of(provider: Provider, now: datetime) -> ProviderRow:
+    contract = provider.contract_version.contract if provider.contract_version else None
+    return ProviderRow(
+        provider=Link(provider.name, reverse("provider", args=[provider.slug])),
+        adapter=provider.adapter,
+        contract=f"{contract.slug} v{contract.version}" if contract else "",
+        dispatch=str(provider.dispatch),
+        lacks=tuple(TITLES[part.name][0] for part in readiness_of(provider) if part.lacks),
+        overdue=contract is not None and is_overdue(contract, now),
+    )
+
+
+def provider_page(provider: Provider, user: User, now: datetime) -> ProviderPage:
+    """One provider as `user` may see it; `provider` comes from `access.provider_for`."""
+    contract = provider.contract_version.contract if provider.contract_version else None
+    may_switch = user.has_perm("reconciliation.pause_dispatch", provider)
+    return ProviderPage(
+        name=provider.name,
+        slug=provider.slug,
+        facts=facts_of(provider),
+        dispatch=str(provider.dispatch),
+        dispatch_url=f"{reverse('dispatch_change')}?provider={provider.slug}" if may_switch else "",
+        setup_url=reverse("admin:reconciliation_provider_change", args=[provider.pk])
+        if user.is_staff
+        else "",
+        parts=tuple(
+            ReadyPart(*TITLES[part.name], lacks=part.lacks) for part in readiness_of(provider)
+        ),
+        contract=sheet_of(provider, contract, now) if contract else None,
+        contradicted_at=provider.contradicted_at,
+        contradiction=provider.contradiction,
+        queues=tuple(queue_of(queue, user) for queue in queues_of(provider, user)),
+        runbook=runbook_of(provider, contract) if contract else None,
+        rehearsals=rehearsals_of(provider),
+    )
+
+
+def facts_of(provider: Provider) -> tuple[Fact, ...]:
+    facts = [
+        Fact("Adapter", provider.adapter, code=True),
+        Fact("Address", without_credentials(provider.base_url), code=True),
+        Fact("Account", provider.account, code=True),
+    ]
+    if provider.region:
+        facts.append(Fact("Region", provider.region, code=True))
+    return tuple(facts)
+
+
+# --- the contract -----------------------------------------------------------------------------
+
+
+def sheet_of(provider: Provider, contract: Contract, now: datetime) -> ContractSheet:
+    return ContractSheet(
+        version=f"{contract.slug} v{contract.version}",
+        name=contract.name,
+        questions=questions(contract),
+        trust=trust_of(provider, contract),
+        reviewed=reviewed(contract),
+        overdue=is_overdue(contract, now),
+        scope=", ".join(contract.scope),
+        sources=tuple(source_of(source) for source in contract.sources),
+        unverified=contract.unverified,
+        notes=contract.notes,
+    )
+
+
+def trust_of(provider: Provider, contract: Contract) -> tuple[Fact, ...]:
+    """Why what the contract claims is used here, or that it is not."""
+    claims = (
+        ("Replay", contract.replay, provider.replay_trust),
+        ("Look-up", contract.look_up, provider.look_up_trust),
+    )
+    return tuple(
+        Fact(name, trust or "not used: it was never shown here, nor accepted in writing")
+        for name, claimed, trust in claims
+        if claimed is not None
+    )
+
+
+SAID = {
+    "primary": "read at the provider",
+    "secondary_quote": "quoted elsewhere",
+    "observed": "seen in a run",
+}
+
+
+def source_of(source: Source) -> SourceRow:
+    url = source.url if source.url.startswith(("https://", "http://")) else ""
+    return SourceRow(source.title, url, SAID[source.evidence])
+
+
+# --- the owners -------------------------------------------------------------------------------
+
+
+def queues_of(provider: Provider, user: User) -> list[ReviewQueue]:
+    """The queues that take its holds, of those that `user` may see."""
+    pks = [queue.pk for queue in provider.queues.all()]
+    if provider.default_queue_id:
+        pks.append(provider.default_queue_id)
+    return list(
+        access.visible_queues(user)
+        .filter(pk__in=pks)
+        .select_related("tenant")
+        .prefetch_related("owners")
+        .order_by("name")
+    )
+
+
+def queue_of(queue: ReviewQueue, user: User) -> QueueOwners:
+    takes = [str(queue.tenant.name)] if queue.tenant else []
+    takes += [queue.action] if queue.action else []
+    return QueueOwners(
+        queue=queue.name,
+        takes=", ".join(takes) or "whatever no other queue takes",
+        owners=tuple(
+            Owner(owner.get_full_name() or owner.get_username(), you=owner == user)
+            for owner in queue.owners.all()
+        ),
+    )
+
+
+# --- the runbook ------------------------------------------------------------------------------
+
+
+def runbook_of(provider: Provider, contract: Contract) -> Runbook:
+    shown = ", ".join(provider.visible_parameters) or "none"
+    key = f"under its key ({contract.key.name})" if contract.key else "without a key"
+    return Runbook(
+        record=(
+            "The operation's page: what was meant, each send with its attempt ID, and what was "
+            "said to it. The review queue leads there.",
+            f"Sent {key} from the account {provider.account}; parameters that people see: {shown}.",
+            f"At the provider, look for our operation's ID at {contract.look_up.marker}."
+            if contract.look_up
+            else "The provider keeps nothing of ours to look for: compare time, target and amount.",
+        ),
+        evidence=evidence_lines(contract),
+        holds=possible_holds(contract),
+    )
+
+
+def rehearsals_of(provider: Provider) -> tuple[RehearsalRow, ...]:
+    latest = Rehearsal.objects.filter(provider=provider).order_by("-ended_at")[:REHEARSALS]
+    return tuple(
+        RehearsalRow(
+            at=row.ended_at,
+            claims=tuple(
+                f"{claim.replace('_', ' ')}: {said}" for claim, said in row.claims.items()
+            ),
+            breaches=row.breaches,
+        )
+        for row in latest
+    )
+
+
+def claim_in_words(claim: str, said: object) -> str:
+    return f"{claim.replace('_', ' ')}: {said}"

@@ -1,0 +1,176 @@
+"""Providers: what each documents, whether it may send, who answers, and the runbook."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from guardian.shortcuts import assign_perm
+
+from reconciliation.core.facts import HoldReason
+from reconciliation.models import Provider, ReviewQueue
+from tests.factories import (
+    administrator,
+    person,
+    quick_contract,
+    ready_provider,
+    stranger,
+)
+from tests.statements import statements
+
+pytestmark = pytest.mark.django_db
+
+
+def console(user: Any) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def page_of(provider: Provider, user: Any) -> Any:
+    answer = console(user).get(reverse("provider", args=[provider.slug]))
+    assert answer.status_code == HTTPStatus.OK
+    return answer.context["page"]
+
+
+def text_of(url: str, user: Any) -> str:
+    answer = console(user).get(url)
+    assert answer.status_code == HTTPStatus.OK
+    return str(answer.content.decode())
+
+
+def test_the_page_has_contract_readiness_runbook_and_dispatch() -> None:
+    provider = ready_provider("payments")
+    page = page_of(provider, person("reviewer_1"))
+    assert page.ready == 3
+    assert page.dispatch == "on"
+    assert page.dispatch_url == ""  # it is for those who may
+    assert page.contract.version.startswith("rehearsal-keyed v")
+    assert {line.asks for line in page.contract.questions} >= {"Can we send again safely?"}
+    assert [owner.name for owner in page.queues[0].owners] == ["reviewer_1"]
+    assert HoldReason.WINDOW_OVER in {hold.reason for hold in page.runbook.holds}
+    text = text_of(reverse("provider", args=["payments"]), person("reviewer_1"))
+    for said in ("The operation record", "The evidence that settles it", "The owner who handles"):
+        assert said in text
+    assert "Idempotency-Key" in text
+    assert "personalities.py" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "part", "said"),
+    [
+        ({"contract_version": None}, "Evidence path", "a contract"),
+        ({"settings": {"actions": {"x": {}}}}, "Operation record", "Field required"),
+        ({"base_url": "http://10.0.0.1"}, "Operation record", "private network"),
+        ({"default_queue": None}, "Owner", "a review queue"),
+    ],
+)
+def test_each_missing_part_is_said_and_nothing_is_sent(
+    changes: dict[str, Any], part: str, said: str
+) -> None:
+    provider = ready_provider("payments", **changes)
+    page = page_of(provider, administrator())
+    lacking = {each.title: " ".join(each.lacks) for each in page.parts if each.lacks}
+    assert set(lacking) == {part}
+    assert said in lacking[part]
+    assert "If one is missing, nothing is sent" in text_of(
+        reverse("provider", args=["payments"]), administrator()
+    )
+
+
+def test_a_contract_that_nothing_could_settle_is_no_evidence_path() -> None:
+    provider = ready_provider("desk", contract_version=quick_contract("blind", answers=[]))
+    (evidence,) = [each for each in page_of(provider, administrator()).parts if each.lacks]
+    assert evidence.title == "Evidence path"
+
+
+def test_an_overdue_review_warns_on_page_list_and_admin() -> None:
+    dates = {"reviewed_on": "2020-01-01", "review_again_on": "2020-06-01"}
+    provider = ready_provider("payments", contract_version=quick_contract("keyed", **dates))
+    user = administrator()
+    assert page_of(provider, user).contract.overdue
+    pages = (
+        reverse("provider", args=["payments"]),
+        reverse("providers"),
+        reverse("admin:reconciliation_provider_change", args=[provider.pk]),
+    )
+    assert all("overdue" in text_of(url, user) for url in pages)
+
+
+def test_a_contract_that_was_contradicted_says_so() -> None:
+    provider = ready_provider("payments")
+    Provider.objects.update(
+        contradicted_at=provider.contract_version.created_at,  # type: ignore[union-attr]
+        contradiction="it made two for one key",
+    )
+    url = reverse("provider", args=["payments"])
+    assert "it made two for one key" in text_of(url, administrator())
+
+
+def test_nobody_sees_a_provider_without_a_right_on_it_or_its_queue() -> None:
+    ready_provider("payments")
+    for url in (reverse("provider", args=["payments"]), reverse("provider", args=["none"])):
+        assert console(stranger()).get(url).status_code == HTTPStatus.NOT_FOUND
+    assert console(stranger()).get(reverse("providers")).context["page"].rows == ()
+    assert Client().get(reverse("providers")).status_code == HTTPStatus.FOUND
+
+
+def test_who_may_turn_dispatch_is_led_there() -> None:
+    provider = ready_provider("payments")
+    user = person("operator_1")
+    assign_perm("reconciliation.pause_dispatch", user, provider)
+    page = page_of(provider, user)
+    assert page.dispatch_url.endswith("?provider=payments")
+    assert page.queues == ()  # and sees no queue that is not theirs
+
+
+def test_the_list_says_who_sends_nothing_and_why() -> None:
+    ready_provider("payments")
+    ready_provider("machines", contract_version=None)
+    rows = console(administrator()).get(reverse("providers")).context["page"].rows
+    assert [(row.provider.text, list(row.lacks)) for row in rows] == [
+        ("Machines", ["Evidence path"]),
+        ("Payments", []),
+    ]
+
+
+def test_a_page_costs_the_same_whatever_its_queues() -> None:
+    provider = ready_provider("payments")
+    user = person("reviewer_1")
+    url = reverse("provider", args=["payments"])
+    client = console(user)
+    client.get(url)
+    with statements() as before:
+        client.get(url)
+    for number in range(8):
+        queue = ReviewQueue.objects.create(slug=f"q{number}", name="q", provider=provider)
+        assign_perm("reconciliation.view_reviewqueue", user, queue)
+        queue.owners.add(person(f"owner_{number}"))
+    with statements() as after:
+        client.get(url)
+    assert len(after) <= len(before) + 2
+
+
+# --- the command ------------------------------------------------------------------------------
+
+
+def test_the_runbook_is_printed_as_it_is_set_up() -> None:
+    ready_provider("payments", default_queue=None)
+    said = StringIO()
+    call_command("runbook", "payments", stdout=said)
+    assert "Nothing is sent. It lacks:" in said.getvalue()
+    assert "Evidence that settles it" in said.getvalue()
+    ready_provider("machines")
+    said = StringIO()
+    call_command("runbook", "--all", "--json", stdout=said)
+    documents = json.loads(said.getvalue())
+    assert [document["provider"] for document in documents] == ["machines", "payments"]
+    assert documents[0]["owners"] == {"machines": ["reviewer_1"]}
+    with pytest.raises(CommandError, match="no provider 'none'"):
+        call_command("runbook", "none")

@@ -1,0 +1,27 @@
+"""One connection: a write that is too late does not leave, whatever was reached before."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+from reconciliation.adapters.network import Channel, OutOfTime, Progress
+from reconciliation.core.classify import Phase
+from reconciliation.core.contracts import Deadlines
+
+
+def test_a_write_that_is_too_late_does_not_leave() -> None:
+    """A10: frozen between the connection and the first byte, until its time was over."""
+    ours, theirs = socket.socketpair()
+    progress = Progress(time.monotonic() - 1, Deadlines(), Phase.CONNECT)
+    reached: list[str] = []
+    with ours, theirs:
+        with pytest.raises(OutOfTime):
+            Channel(ours, progress).write(b"POST / HTTP/1.1", lambda: reached.append("sent"))
+        theirs.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            theirs.recv(1)
+    assert reached == []
+    assert progress.nothing_left
