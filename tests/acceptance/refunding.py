@@ -4,7 +4,7 @@
     ORD-7001.prepare.gate    while it is there, the step waits
     ORD-7001.poison          while it is there, `prepare` kills its own process
 
-Waits for an event and human decisions come into it when the product has them.
+Human decisions come into it when the product has them; its wait is in `settling`.
 """
 
 from __future__ import annotations
