@@ -1,7 +1,7 @@
 """A small torture without any blow, in this process: what the checks of a torture start from.
 
-Every workflow of it is walked to its rest, with lost answers, a refusal, a held operation and a
-cancelled run; nothing of it is broken, and each test then breaks one thing.
+Every workflow of it is walked to its rest, with lost answers, a refusal, a held operation, events
+of every kind and a cancelled run; nothing of it is broken, and each test then breaks one thing.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from romulus_site.torture.errands import Cancellation
 from romulus_site.torture.faults import COMPLETED, FAILED, NO_FAULT, Fault, held
 from romulus_site.torture.flows import journal_of
 from romulus_site.torture.plan import Plan, PlannedRun
-from romulus_site.torture.player import ARMED_BY, Performance
+from romulus_site.torture.player import ARMED_BY, Delivery, Performance
 from romulus_site.torture.record import Record, read_record
+from romulus_site.torture.sendings import OTHER_TYPE, TYPE, PlannedSending, correlation_of
 from romulus_site.torture.strikes import strikes_of
 from tests.destination import RunningDestination
 from tests.waiting import wait_for
@@ -58,9 +59,17 @@ PLANNED: list[tuple[str, dict[str, Any], Fault, str]] = [
     ("torture.rent", {"rounds": 1, "seconds": 0.0}, LOST, COMPLETED),
     ("torture.tell", {"rounds": 1, "seconds": 0.0}, HELD, HELD.end),
     ("torture.tell", {"rounds": 1, "seconds": 0.0}, NO_FAULT, COMPLETED),
+    ("torture.question", {"patience": 3600.0, "seconds": 0.0}, NO_FAULT, COMPLETED),
+    ("torture.question", {"patience": 0.01, "seconds": 0.0}, NO_FAULT, COMPLETED),
     ("torture.walk", WALK | {"nap": 60.0}, NO_FAULT, COMPLETED),
 ]
 TO_CANCEL = len(PLANNED)
+ANSWERED, UNANSWERED = TO_CANCEL - 2, TO_CANCEL - 1
+
+# Before the runs are started, and when all are at rest. The first is sent twice.
+EARLY = PlannedSending(0.0, ANSWERED, "e-early", TYPE, correlation_of(ANSWERED))
+NEAR = PlannedSending(0.0, UNANSWERED, "e-near", OTHER_TYPE, correlation_of(UNANSWERED))
+LATE = PlannedSending(1.0, UNANSWERED, "e-late", TYPE, correlation_of(UNANSWERED))
 
 
 def plan() -> Plan:
@@ -70,7 +79,7 @@ def plan() -> Plan:
         )
         for number, (workflow, given, fault, end) in enumerate(PLANNED, start=1)
     )
-    return Plan(0, 1.0, 3.0, runs, (), ())
+    return Plan(0, 1.0, 3.0, runs, (EARLY, EARLY, NEAR, LATE), (), ())
 
 
 @contextmanager
@@ -91,12 +100,15 @@ def peaceful_record(destination: RunningDestination) -> Record:
     with connection.cursor() as cursor:
         cursor.execute(scene.TABLE)
     scene.set_up_providers(destination.url)
+    scene.set_up_source()
     planned = plan()
-    performance = Performance(started=dict(started(planned, destination)))
+    deliveries = [delivered(sending) for sending in (EARLY, EARLY, NEAR)]
+    performance = Performance(started=dict(started(planned, destination)), deliveries=deliveries)
     keeper = Keeper()
     with override_settings(ROMULUS_INLINE_OUTPUT_BYTES=4096):
         walk_until_rest(keeper, but=performance.started[TO_CANCEL])
         performance.cancellations.append(cancelled(performance.started[TO_CANCEL]))
+    performance.deliveries.append(delivered(LATE))
     performance.strikes = strikes_of([], planned.lease)
     return read_record(planned, performance, destination.client, Path("/nowhere"))
 
@@ -108,6 +120,11 @@ def started(planned: Plan, destination: RunningDestination) -> Iterator[tuple[in
             named = {member: thing(run.input, 1)}
             destination.client.arm(run.fault.text, personality=personality, body=named)
         yield run.number, UUID(desk.start(run.workflow, run.input, run.key)["run"])
+
+
+def delivered(sending: PlannedSending) -> Delivery:
+    told = desk.deliver(sending.event_id, sending.type, sending.correlation, sending.run)
+    return Delivery(sending, told["outcome"], tries=1)
 
 
 def walk_until_rest(keeper: Keeper, but: UUID) -> None:

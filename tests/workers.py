@@ -105,7 +105,8 @@ def environment_of(database_url: str) -> dict[str, str]:
 
 WORKFLOWS = (
     "workflows.examples.ticket_triage,workflows.examples.replacement_worker,"
-    "workflows.examples.refund,tests.acceptance.counting,tests.acceptance.refunding"
+    "workflows.examples.refund,tests.acceptance.counting,tests.acceptance.refunding,"
+    "tests.acceptance.settling"
 )
 
 

@@ -29,6 +29,15 @@ class Receipt:
     resource: str
 
 
+@dataclass(frozen=True)
+class Reply:
+    """What is left after a wait: whose attempt it was, and the event, where one came in time."""
+
+    attempt: str
+    event_id: str
+    value: int
+
+
 def begin(input: Input) -> int:
     return int(input["n"]) * 7 + 1
 
@@ -88,3 +97,8 @@ def thing(input: Input, visit: int) -> str:
 
 def more(input: Input, visit: int) -> str:
     return "refund" if visit < input["rounds"] else END
+
+
+def payload(number: int) -> Input:
+    """What the event for the run of that number brings."""
+    return {"n": number, "value": number * 13}

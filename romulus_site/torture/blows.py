@@ -100,10 +100,9 @@ class Blows:
         self._thaws.append(thaw)
         return f"{worker.name} was frozen for {blow.seconds:.1f} s"
 
-    def wait_for_thaw(self) -> None:
-        """Return when everybody who was frozen is at work again."""
-        for thaw in self._thaws:
-            thaw.join()
+    def are_thawed(self) -> bool:
+        """Whether everybody who was frozen is at work again."""
+        return not any(thaw.is_alive() for thaw in self._thaws)
 
     def _thaw(self, worker: WorkerProcess, began: datetime) -> None:
         self._staff.thaw(worker)

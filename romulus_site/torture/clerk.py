@@ -1,4 +1,5 @@
-"""The process that does what people do: it starts, cancels, pauses, decides and purges.
+"""The process that does what people do: it starts, cancels, pauses, decides and purges; and it
+takes the events that are sent.
 
 A process of its own, so that it can be killed before and after each of its commits. Whoever asks it
 asks again until there is an answer: everything that it does may be asked for twice.
@@ -68,18 +69,20 @@ class Clerk:
     def ask(self, do: str, **given: Any) -> Message:
         """Have it `do` something and return its answer, however often it dies over it.
 
+        The answer says in which try it came.
+
         Raises:
             Silent: it failed again and again; says how.
         """
         answer: Message = {}
-        for _ in range(TRIES):
+        for number in range(1, TRIES + 1):
             began = time.monotonic()
             answer = self._told({"do": do, **given})
             self.slowest = max(self.slowest, (do, time.monotonic() - began), key=itemgetter(1))
             if answer.pop("died", False):
                 self.deaths.append(self._failpoint)
             elif "error" not in answer:
-                return answer
+                return answer | {"tries": number}
         raise Silent(f"the clerk could not {do}: {answer.get('error', '')}; see {self.log}")
 
     def _told(self, message: Message) -> Message:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from uuid import UUID
 
@@ -14,10 +15,13 @@ from reconciliation.models import Hold, Operation, Provider
 from reconciliation.services.asking import ask_for
 from reconciliation.services.decisions import Answer, code_of, record_decision
 from reconciliation.services.dispatch import set_dispatch
-from romulus_site.torture.scene import PERSON, TENANT
+from romulus_site.torture import answers
+from romulus_site.torture.scene import PERSON, SOURCE, TENANT
 from workflows.core.errors import RunIsOver
-from workflows.models import Tenant
+from workflows.core.events import Incoming
+from workflows.models import EventSource, Tenant
 from workflows.services.clock import database_now
+from workflows.services.inbox import receive
 from workflows.services.purge import purge_due
 from workflows.services.runs import Start, start_many
 from workflows.services.runs import start as start_run
@@ -47,6 +51,22 @@ def start_several(workflow: str, input: dict[str, Any], key: str) -> dict[str, A
     tenant = Tenant.objects.get(slug=TENANT)
     runs = start_many(workflow, [Start(input, key), Start(input, key)], tenant=tenant)
     return done("started") | {"run": str(runs[0].pk)}
+
+
+def deliver(event_id: str, type: str, correlation: str, number: int) -> dict[str, Any]:
+    """Take an event as its ingress does once the delivery is known to be genuine."""
+    source = EventSource.objects.get(slug=SOURCE)
+    incoming = Incoming(
+        source=source.pk,
+        tenant=source.tenant_id,
+        event_id=event_id,
+        type=type,
+        correlation=correlation,
+        body=json.dumps(answers.payload(number)).encode(),
+        content_type="application/json",
+    )
+    receipt = receive(incoming)
+    return done(str(receipt.outcome)) | {"event": str(receipt.event)}
 
 
 def cancel(run: str) -> dict[str, Any]:
@@ -125,6 +145,7 @@ DUTIES = {
         look,
         start,
         start_several,
+        deliver,
         cancel,
         pause,
         resume,

@@ -170,4 +170,6 @@ class Errands:
 
 
 def open_holds() -> QuerySet[Hold]:
-    return Hold.objects.filter(state=HoldState.OPEN).select_related("operation").order_by("pk")
+    """Of runs: what is held of an event is not decided, but attached or dismissed."""
+    holds = Hold.objects.filter(state=HoldState.OPEN, run__isnull=False)
+    return holds.select_related("operation").order_by("pk")

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import connection
 
 from romulus_site.torture import answers
+from romulus_site.torture.sendings import TYPE, correlation_of
 from workflows.core.definitions import END, Child, Workflow
 from workflows.core.errors import PermanentError
 from workflows.core.intents import Intent
@@ -317,5 +318,37 @@ def close(run: RunView) -> answers.Receipt:
     return answers.Receipt(jot(run), run.output("comment")["resource"])
 
 
-JOTTING = frozenset({"note", "grow", "pack", "bargain", "receipt", "close"})
+# --- a question: its answer comes as an event, or its deadline does -----------------------------
+
+question = Workflow("torture.question")
+
+
+def patience(run: RunView) -> timedelta:
+    return timedelta(seconds=run.input["patience"])
+
+
+@question.step()
+def pose(run: RunView) -> answers.Note:
+    return answers.Note(jot(run), answers.note(run.input, run.visit))
+
+
+@question.wait(event=TYPE, within=patience, on_deadline="go_without")
+def answered(run: RunView) -> str:
+    return correlation_of(run.input["n"])
+
+
+@question.step(then=END)
+def take_in(run: RunView) -> answers.Reply:
+    event = run.output("answered")
+    return answers.Reply(jot(run), event.event_id, event.payload["value"])
+
+
+@question.step()
+def go_without(run: RunView) -> answers.Reply:
+    return answers.Reply(jot(run), "", 0)
+
+
+JOTTING = frozenset(
+    {"note", "grow", "pack", "bargain", "receipt", "close", "pose", "take_in", "go_without"}
+)
 MARKING = frozenset({"book", "count", "post", "enter"})

@@ -1,4 +1,5 @@
-"""What a torture does, from its seed alone: runs, faults, errands and blows, each with its time.
+"""What a torture does, from its seed alone: runs, faults, events, errands and blows, each with its
+time.
 
 Pure: the same numbers give the same plan, on every machine. What comes of it differs from time to
 time, and that is the point: a plan can be repeated until a rare meeting of two blows happens.
@@ -7,13 +8,20 @@ time, and that is the point: a plan can be repeated until a rare meeting of two 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from romulus_site.torture import answers, points
 from romulus_site.torture.faults import COMPLETED, FAILED, NO_FAULT, OF_PERSONALITY, Fault
+from romulus_site.torture.sendings import (
+    Coming,
+    PlannedSending,
+    in_order,
+    patience_for,
+    sendings_for,
+)
 
 Item = TypeVar("Item")
 
@@ -98,6 +106,7 @@ class PlannedRun:
     fault: Fault = NO_FAULT
     fault_visit: int = 1
     end: str = COMPLETED
+    coming: Coming | None = None  # how its event comes, where it waits for one
 
     @property
     def key(self) -> str:
@@ -138,6 +147,7 @@ class Plan:
     seconds: float
     lease: float
     runs: tuple[PlannedRun, ...]
+    sendings: tuple[PlannedSending, ...]
     errands: tuple[PlannedErrand, ...]
     blows: tuple[Blow, ...]
 
@@ -150,13 +160,15 @@ def make_plan(
     With `only_writes` each run writes to a destination, and none does anything else.
     """
     drawn = WRITING if only_writes else DRAWN
+    started = tuple(
+        runs_of(random.Random(f"{seed} runs"), runs, seconds * STARTING, drawn)  # noqa: S311
+    )
     return Plan(
         seed,
         seconds,
         lease,
-        tuple(
-            runs_of(random.Random(f"{seed} runs"), runs, seconds * STARTING, drawn)  # noqa: S311
-        ),
+        started,
+        in_order(events_of(random.Random(f"{seed} events"), started), seconds),  # noqa: S311
         tuple(errands_of(random.Random(f"{seed} errands"), runs, seconds)),  # noqa: S311
         tuple(blows_of(random.Random(f"{seed} blows"), seconds, lease)),  # noqa: S311
     )
@@ -178,32 +190,40 @@ def runs_of(
 ) -> list[PlannedRun]:
     pack = [draw_run for draw_run, times in drawn.items() for _ in range(times)]
     times = sorted(draw.uniform(0, seconds) for _ in range(number))
-    faults = {
-        personality: Pack(draw, [NO_FAULT] * len(kinds) + list(kinds))
-        for personality, kinds in OF_PERSONALITY.items()
-    }
+    packs = Packs(
+        faults={
+            personality: Pack(draw, [NO_FAULT] * len(kinds) + list(kinds))
+            for personality, kinds in OF_PERSONALITY.items()
+        },
+        comings=Pack(draw, list(Coming)),
+    )
     return [
-        draw_run(draw, number, at, faults)
+        draw_run(draw, number, at, packs)
         for number, (at, draw_run) in enumerate(
             zip(times, dealt(draw, pack, number), strict=True), start=1
         )
     ]
 
 
-class Pack:
-    """Faults that are dealt one by one, so that each comes before one comes twice."""
+class Pack(Generic[Item]):
+    """What is dealt one by one, so that each comes before one comes twice."""
 
-    def __init__(self, draw: random.Random, faults: list[Fault]) -> None:
-        self._draw, self._faults = draw, faults
-        self._left: list[Fault] = []
+    def __init__(self, draw: random.Random, cards: list[Item]) -> None:
+        self._draw, self._cards = draw, cards
+        self._left: list[Item] = []
 
-    def deal(self) -> Fault:
+    def deal(self) -> Item:
         if not self._left:
-            self._left = self._draw.sample(self._faults, len(self._faults))
+            self._left = self._draw.sample(self._cards, len(self._cards))
         return self._left.pop()
 
 
-Packs = dict[str, Pack]
+@dataclass(frozen=True)
+class Packs:
+    """What runs are dealt: faults of their writes by personality, and how their events come."""
+
+    faults: dict[str, Pack[Fault]]
+    comings: Pack[Coming]
 
 
 def common(draw: random.Random, number: int) -> answers.Input:
@@ -254,12 +274,18 @@ def draw_group(draw: random.Random, number: int, at: float, _: Packs) -> Planned
 def draw_write(workflow: str, personality: str, rounds: int) -> DrawRun:
     def draw_one(draw: random.Random, number: int, at: float, packs: Packs) -> PlannedRun:
         last = draw.randint(1, rounds)
-        fault = packs[personality].deal()
+        fault = packs.faults[personality].deal()
         given = common(draw, number) | {"thing": f"t{number}", "rounds": last}
         visit = draw.randint(1, last)
         return PlannedRun(number, at, workflow, given, fault, visit, end=fault.end)
 
     return draw_one
+
+
+def draw_question(draw: random.Random, number: int, at: float, packs: Packs) -> PlannedRun:
+    coming = packs.comings.deal()
+    given = common(draw, number) | {"patience": patience_for(draw, coming)}
+    return PlannedRun(number, at, "torture.question", given, coming=coming)
 
 
 DrawRun = Callable[[random.Random, int, float, Packs], PlannedRun]
@@ -274,7 +300,18 @@ DRAWN: dict[DrawRun, int] = {
     draw_strict: 1,
     draw_group: 3,
     **WRITING,
+    draw_question: 6,
 }
+
+
+# --- events -----------------------------------------------------------------------------------
+
+
+def events_of(draw: random.Random, runs: Sequence[PlannedRun]) -> Iterator[PlannedSending]:
+    for run in runs:
+        if run.coming is not None:
+            patience = run.input["patience"]
+            yield from sendings_for(draw, run.number, run.at, run.coming, patience)
 
 
 # --- errands ----------------------------------------------------------------------------------

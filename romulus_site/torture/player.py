@@ -1,4 +1,5 @@
-"""The performance: runs are started, blows fall, people meddle; then peace, until all is at rest.
+"""The performance: runs are started, events sent, blows fall, people meddle; then peace, until all
+is at rest.
 
 One thread does everything in turn, so that what it starts itself (a server on a leash) lives as
 long as it does, and nothing that it asks for is struck while it asks.
@@ -26,6 +27,7 @@ from romulus_site.torture.faults import NO_FAULT
 from romulus_site.torture.plan import ROLL_CALL, Blow, Plan, PlannedErrand, PlannedRun
 from romulus_site.torture.pulse import Pulse, unplanned
 from romulus_site.torture.scene import NotSetUp, Scene
+from romulus_site.torture.sendings import PlannedSending
 from romulus_site.torture.strikes import Strikes, strikes_of
 from romulus_site.torture.workers import Staff, WorkerProcess
 from workflows.models import Run
@@ -48,11 +50,21 @@ ARMED_BY = {
 Say = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class Delivery:
+    """The sender of an event was told `outcome`, in its last of so many tries."""
+
+    sending: PlannedSending
+    outcome: str
+    tries: int
+
+
 @dataclass
 class Performance:
     """What happened, for the record: by number the runs, what fell, and what people were told."""
 
     started: dict[int, UUID] = field(default_factory=dict)
+    deliveries: list[Delivery] = field(default_factory=list)
     strikes: Strikes = field(default_factory=lambda: strikes_of([], 0))
     cancellations: list[Cancellation] = field(default_factory=list)
     pauses: list[Pause] = field(default_factory=list)
@@ -125,6 +137,8 @@ class Player:
     def _write_agenda(self) -> None:
         for run in self._plan.runs:
             self._at(run.at, partial(self._start, run))
+        for sending in self._plan.sendings:
+            self._at(sending.at, partial(self._send, sending))
         for blow in self._plan.blows:
             self._at(blow.at, partial(self._strike, blow))
         for errand in self._plan.errands:
@@ -168,6 +182,20 @@ class Player:
         told = self._clerk.ask(do, workflow=run.workflow, input=run.input, key=run.key)
         self.performance.started[run.number] = UUID(told["run"])
 
+    def _send(self, sending: PlannedSending) -> None:
+        """As a sender does: again, until there is an answer."""
+        if sending.failpoint:
+            self._clerk.arm(sending.failpoint)
+        told = self._clerk.ask(
+            "deliver",
+            event_id=sending.event_id,
+            type=sending.type,
+            correlation=sending.correlation,
+            number=sending.run,
+        )
+        delivery = Delivery(sending, told["outcome"], told["tries"])
+        self.performance.deliveries.append(delivery)
+
     def _strike(self, blow: Blow) -> None:
         self._note(self._blows.strike(blow))
         counts = self.performance.blows
@@ -187,7 +215,10 @@ class Player:
     def _make_peace(self) -> None:
         """What was paused goes on: that was on the agenda. Who waits for a failpoint ends, and the
         healthy ones are as many as they were."""
-        self._blows.wait_for_thaw()
+        while not self._blows.are_thawed():
+            # Who dies meanwhile is noted now: what others take from it they take after that.
+            self._bury()
+            time.sleep(TICK_SECONDS)
         self._note("the blows are over")
         self._clerk.arm("")
         for worker in self._staff.doomed():

@@ -51,9 +51,13 @@ OF_WORKER = {
     "after_checked": 2,
     "before_follow": 2,
     "after_follow": 2,
+    "before_decide": 5,
+    "wait_opened": 3,
+    "after_decide": 5,
 }
 
-# Those of the process that starts runs, cancels, pauses, decides and purges. It dies at the first.
+# Those of the process that starts runs, takes events, cancels, pauses, decides and purges. It dies
+# at the first.
 OF_CLERK = {
     "before_start": 1,
     "after_start": 1,
@@ -77,9 +81,33 @@ OF_CLERK = {
     "after_purge": 1,
     "before_purged": 1,
     "after_purged": 1,
+    "before_event": 1,
+    "event_stored": 1,
+    "after_event": 1,
 }
 
-# Not passed here: the tortured workflows have one version, and nothing is twice at a destination.
+# Not passed here: the tortured workflows have one version; nothing is twice at a destination; no
+# event is missed, so that it has to be matched again, and nobody does anything to one by hand; none
+# is old enough to be purged.
 ELSEWHERE = frozenset(
-    {"before_migration", "after_migration", "before_duplicate", "after_duplicate"}
+    {
+        "before_migration",
+        "after_migration",
+        "before_duplicate",
+        "after_duplicate",
+        "before_match",
+        "after_match",
+        "before_attach",
+        "after_attach",
+        "before_dismiss",
+        "after_dismiss",
+        "before_restore",
+        "after_restore",
+        "before_replay",
+        "after_replay",
+        "before_sent",
+        "after_sent",
+        "before_purge_events",
+        "after_purge_events",
+    }
 )

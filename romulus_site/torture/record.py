@@ -24,7 +24,7 @@ from romulus_site.torture.logs import Trouble, troubles_in
 from romulus_site.torture.plan import Plan, PlannedRun
 from romulus_site.torture.player import Performance
 from workflows.core.values import Json
-from workflows.models import Attempt, Run, Worker
+from workflows.models import Attempt, Event, Match, Run, Wait, Worker
 from workflows.services.outputs import read_output
 
 Row = TypeVar("Row")
@@ -70,6 +70,9 @@ class Record:
     evidence: Sequence[Evidence] = ()
     holds: Sequence[Hold] = ()
     decisions: Sequence[Decision] = ()
+    waits: Sequence[Wait] = ()
+    events: Sequence[Event] = ()
+    matches: Sequence[Match] = ()
     marks: Sequence[Mark] = ()
     lines: Sequence[tuple[str, str]] = ()
     journal: Sequence[JournalEntry] = ()
@@ -115,7 +118,22 @@ class Record:
 
     @cached_property
     def holds_of(self) -> dict[UUID, list[Hold]]:
-        return grouped((hold.run_id, hold) for hold in self.holds)
+        return grouped((hold.run_id, hold) for hold in self.holds if hold.run_id is not None)
+
+    @cached_property
+    def waits_of(self) -> dict[UUID, list[Wait]]:
+        return grouped((wait.run_id, wait) for wait in self.waits)
+
+    @cached_property
+    def events_of(self) -> dict[str, list[Event]]:
+        """By the correlation that a wait is for."""
+        return grouped((event.correlation, event) for event in self.events)
+
+    @cached_property
+    def got_by(self) -> dict[UUID, list[Event]]:
+        """The events that each wait got."""
+        event_of = {event.pk: event for event in self.events}
+        return grouped((match.wait_id, event_of[match.event_id]) for match in self.matches)
 
     @cached_property
     def effects_of(self) -> dict[str, list[Effect]]:
@@ -172,6 +190,9 @@ def read_record(
         evidence=list(Evidence.objects.order_by("operation_id", "recorded_at")),
         holds=list(Hold.objects.order_by("pk")),
         decisions=list(Decision.objects.order_by("pk")),
+        waits=list(Wait.objects.order_by("pk")),
+        events=list(Event.objects.order_by("pk")),
+        matches=list(Match.objects.order_by("pk")),
         marks=read_marks(),
         lines=read_lines(journal_of(settings.ROMULUS_DATA)),
         journal=destination.journal(),

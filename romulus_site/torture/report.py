@@ -37,6 +37,9 @@ def document_of(
         "transmissions": dict(Counter(row.state for row in record.transmissions)),
         "effects": len(record.effects),
         "decisions": len(record.decisions),
+        "deliveries": dict(Counter(each.outcome for each in performance.deliveries)),
+        "events": dict(Counter(event.state for event in record.events)),
+        "waits": dict(Counter(wait.state for wait in record.waits)),
         "blows": performance.blows,
         "died_at": sorted([*performance.deaths_at, *performance.clerk_deaths]),
         "workers": performance.workers,
@@ -65,6 +68,10 @@ def lines_of(document: dict[str, Any]) -> Iterator[str]:
     yield f"  operations:    {counted(document['operations'])}"
     yield f"  transmissions: {counted(document['transmissions'])}"
     yield f"  effects:       {document['effects']}; decisions: {document['decisions']}"
+    yield (
+        f"  events:        sent: {counted(document['deliveries'])}; kept: "
+        f"{counted(document['events'])}; waits: {counted(document['waits'])}"
+    )
     what, seconds = document["slowest"]
     yield f"  slowest:       {what}, {seconds:.1f} s"
     stalls = document["stalls"]

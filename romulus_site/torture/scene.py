@@ -30,9 +30,9 @@ from romulus_site.torture import broker
 from romulus_site.torture.clock import Clock
 from romulus_site.torture.flows import MARKS
 from romulus_site.torture.settings import QUEUES
-from workflows.models import Tenant
+from workflows.models import EventSource, Tenant
 
-TENANT, PERSON = "torture", "torturer"
+TENANT, PERSON, SOURCE = "torture", "torturer", "torture"
 PERSONALITIES = ("keyed", "lookup", "blind")
 TRUST = "The destination ships with Romulus, whose tests show what it claims."
 # Short pauses, so that what is tried again is tried before the torture is over.
@@ -86,6 +86,7 @@ class Scene:
             with connection.cursor() as cursor:
                 cursor.execute(TABLE)
             set_up_providers(self.destination.url)
+            set_up_source()
 
     @property
     def dsn(self) -> str:
@@ -120,6 +121,13 @@ def set_up_providers(url: str) -> None:
             look_up_trust=TRUST,
             default_queue=queue,
         )
+
+
+def set_up_source() -> None:
+    """Where the events of the tenant come from."""
+    EventSource.objects.create(
+        slug=SOURCE, name="Torture", tenant=Tenant.objects.get(slug=TENANT), scheme="internal"
+    )
 
 
 def quick_contract(personality: str, person: User) -> ContractVersion:

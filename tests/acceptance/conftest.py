@@ -14,6 +14,8 @@ from romulus_site.embedded import broker_options, ensure_pgmq
 from tests.acceptance.counting import booking, counting
 from tests.acceptance.hooking import Hooks
 from tests.acceptance.refunding import counted, refunding, reporting
+from tests.acceptance.settling import dated, settling
+from tests.acceptance.shipfake import Shipfake, shipping
 from tests.acceptance.web import web
 from tests.databases import cloned
 from tests.workers import LEASE_SECONDS, Crew, crew, environment_of
@@ -33,9 +35,16 @@ def hooks(
 
 
 @pytest.fixture
+def shipfake(committed_db: str, tmp_path: Path) -> Iterator[Shipfake]:
+    """The producer of events, beside a console of the test's own."""
+    with shipping(committed_db, tmp_path) as producer:
+        yield producer
+
+
+@pytest.fixture
 def workers(committed_db: str, tmp_path: Path, settings: Settings) -> Iterator[Crew]:
     """Start workers that run the tests' workflows; every one is ended after the test."""
-    for workflow in (booking, counting, refunding, reporting, counted):
+    for workflow in (booking, counting, refunding, reporting, counted, settling, dated):
         registry.add(workflow)
     ensure_pgmq(broker_options(connection.settings_dict)["conn_string"])
     settings.ROMULUS_LEASE_SECONDS = LEASE_SECONDS

@@ -5,7 +5,7 @@
     ORD-7001.poison          while it is there, `prepare` kills its own process
     ORD-7001.amount          what the order is worth now, if it has been changed
 
-Waits for an event and human decisions come into it when the product has them.
+Human decisions come into it when the product has them; its wait is in `settling`.
 """
 
 from __future__ import annotations

@@ -4,10 +4,9 @@ Shrunk: payfake answers when dispatch is off, or the run cancelled; the two minu
 the time until every operation that waits was looked at again after the restart, for which its next
 look is brought forward.
 
-Left for their issues: a wait whose event is about to come, and the event that is stored (waits and
-events); what is approved and not yet dispatched (approvals): here a run that comes to its write
-after the switch stands for it; the page of a provider, which is to say who threw the switch: here
-the audit record says it.
+Left for their issues: what is approved and not yet dispatched (approvals): here a run that comes to
+its write after the switch stands for it; the page of a provider, which is to say who threw the
+switch: here the audit record says it.
 """
 
 from __future__ import annotations
@@ -40,11 +39,12 @@ from tests.acceptance.payfake import (
     wait_until_sent,
 )
 from tests.acceptance.refunding import passages
+from tests.acceptance.shipfake import Shipfake
 from tests.destination import RunningDestination
 from tests.factories import administrator, person, tenant
 from tests.waiting import wait_for
 from tests.workers import Crew
-from workflows.models import Run
+from workflows.models import Event, Match, Run, Wait
 from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.processes
@@ -52,6 +52,7 @@ pytestmark = pytest.mark.processes
 REASON = "The provider pays twice, says its status page."
 BACKOFF_SECONDS = 10  # dispatch is off long before
 SLOW, BACKING_OFF, COMING = "ORD-7022", "ORD-7023", "ORD-7024"
+UNKNOWN = "ORD-7099"
 
 
 def operator(provider: Provider) -> Any:
@@ -129,6 +130,42 @@ def test_a22_what_was_under_way_does_not_turn_dispatch_on_again(
     for each in Operation.objects.all():
         assert (each.state, effects(destination, each)) == ("verified", 1)
         assert sends(destination, each) == (2 if each == limited else 1)
+
+
+def test_a22_an_event_that_comes_while_dispatch_is_off_is_stored_and_taken_and_nothing_is_sent(
+    workers: Crew, destination: RunningDestination, shipfake: Shipfake, tmp_path: Path
+) -> None:
+    provider = payfake(destination)
+    user = operator(provider)
+    workers.start()
+    run = order_run(tmp_path, COMING, "settling")
+    wait_for(Wait.objects.filter(run=run, state="waiting").exists, "it waits for its event")
+    assert set_dispatch(provider, Dispatch.OFF, user, REASON)
+    before = all_sends(destination)
+    assert len(before) == 1
+
+    assert shipfake.settle(COMING, "evt_coming").status == 202
+    event = Event.objects.get()
+    wait_for(lambda: waits_for_dispatch(run), "it comes to its next write")
+    assert (event.state, run.step) == ("matched", "notify")
+    workers.kill_all()
+    workers.start()
+    looked_at_again([the_operation(run, "notify")])
+    assert waits_for_dispatch(run)
+    # What comes now is stored too, and moves nothing.
+    assert shipfake.settle(COMING, "evt_coming").status == 200
+    assert shipfake.settle(UNKNOWN, "evt_unknown").status == 202
+    assert all_sends(destination) == before
+    assert_switch_is_off(provider, [run])
+
+    assert set_dispatch(provider, Dispatch.ON, user, "The provider says that it is mended.")
+    all_over(run)
+    assert run.state == "completed"
+    assert Match.objects.get().event == event
+    for each in Operation.objects.all():
+        assert (each.state, effects(destination, each)) == ("verified", 1)
+        assert sends(destination, each) == 1
+    assert Event.objects.get(correlation=UNKNOWN).state == "stored"
 
 
 def assert_switch_is_off(provider: Provider, runs: list[Run]) -> None:

@@ -87,6 +87,8 @@ def test_every_promise_is_kept_on_the_embedded_set_up(tmp_path: Path) -> None:
     assert told["runs"]["planned"] == RUNS < told["runs"]["all"]
     assert told["blows"]["restart_immediate"] >= 1
     assert told["attempts"]["lost"] >= 1
+    assert told["waits"]["resolved"] >= 1
+    assert sum(told["deliveries"].values()) > sum(told["events"].values()) > 0
 
 
 @pytest.mark.parametrize("broker", sorted(BROKERS))

@@ -9,7 +9,8 @@ import pytest
 from reconciliation.rehearsal.plans import parse
 from romulus_site.torture import points
 from romulus_site.torture.faults import NO_FAULT, OF_PERSONALITY
-from romulus_site.torture.plan import BLOWS, DRAWN, ERRANDS, Kind, Plan, make_plan
+from romulus_site.torture.plan import BLOWS, DRAWN, ERRANDS, Kind, Plan, PlannedRun, make_plan
+from romulus_site.torture.sendings import CERTAIN, Coming, PlannedSending
 from workflows.failpoints import KNOWN, check_names
 
 LEASE = 3.0
@@ -51,12 +52,57 @@ def test_a_longer_plan_has_more_blows() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_all_happens_in_its_time_and_in_order(seed: int) -> None:
     made = plan(seed)
-    for things in (made.runs, made.errands, made.blows):
+    for things in (made.runs, made.sendings, made.errands, made.blows):
         times = [thing.at for thing in things]
         assert times == sorted(times)
         assert all(0 <= at <= made.seconds for at in times)
     assert [run.number for run in made.runs] == list(range(1, len(made.runs) + 1))
     assert all(1 <= errand.run <= len(made.runs) for errand in made.errands)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_plan_has_events_that_come_in_every_way(seed: int) -> None:
+    made = plan(seed)
+    asked = [run for run in made.runs if run.coming is not None]
+    assert {run.coming for run in asked} == set(Coming)
+    assert {run.workflow for run in asked} == {"torture.question"}
+    assert {sending.run for sending in made.sendings} == {run.number for run in asked}
+
+
+def sent_for(made: Plan, coming: Coming) -> list[tuple[PlannedRun, list[PlannedSending]]]:
+    return [
+        (run, [sending for sending in made.sendings if sending.run == run.number])
+        for run in made.runs
+        if run.coming is coming
+    ]
+
+
+def deadline_of(run: PlannedRun) -> float:
+    return run.at + float(run.input["patience"])
+
+
+def test_each_event_is_sent_as_its_plan_says() -> None:
+    made = plan(3, runs=600, seconds=200)
+    for run, (only,) in sent_for(made, Coming.EARLY):
+        assert only.at <= run.at
+    for run, (first, again) in sent_for(made, Coming.TWICE):
+        assert run.at < first.at <= again.at
+        assert first.event_id == again.event_id
+    for run, (only,) in sent_for(made, Coming.LATE):
+        assert deadline_of(run) < only.at
+    sides = {only.at < deadline_of(run) for run, (only,) in sent_for(made, Coming.AROUND)}
+    assert sides == {True, False}
+    for _, sendings in sent_for(made, Coming.NEAR_MISS):
+        assert len({(each.type, each.correlation) for each in sendings}) == len(sendings) == 2
+    points_of_death = {only.failpoint for _, (only,) in sent_for(made, Coming.KILLED)}
+    assert points_of_death == {"before_event", "event_stored", "after_event"}
+
+
+def test_a_run_that_waits_for_long_is_certain_to_get_its_event() -> None:
+    made = plan(3, runs=600, seconds=200)
+    for run in made.runs:
+        if run.coming is not None:
+            assert (run.input["patience"] > made.seconds) == (run.coming in CERTAIN)
 
 
 def test_each_fault_comes_before_one_comes_twice() -> None:

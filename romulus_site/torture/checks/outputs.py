@@ -10,8 +10,9 @@ from romulus_site.torture import answers
 from romulus_site.torture.checks.walks import is_passage
 from romulus_site.torture.flows import RETAIN
 from romulus_site.torture.record import Record, Unreadable
+from romulus_site.torture.scene import SOURCE
 from workflows.core.states import RunState
-from workflows.models import Attempt, Run
+from workflows.models import Attempt, Event, Run
 
 # Between two answers of one clock, in one statement and the next.
 GRAIN = timedelta(milliseconds=1)
@@ -87,6 +88,44 @@ def written(record: Record, run: Run, attempt: Attempt, found: Any) -> str:
             should = {"operation": str(operation.pk), "resource": operation.resource}
             return "" if found == should else repr(should)
     return "the receipt of an operation, and there is none"
+
+
+def answered(record: Record, run: Run, attempt: Attempt, found: Any) -> str:
+    """The event that its wait got; nothing where it got none."""
+    events = events_at(record, run, attempt.step, attempt.visit)
+    if not events:
+        return "" if found is None else "nothing: its wait got no event"
+    (event,) = events
+    should = {
+        "id": str(event.pk),
+        "event_id": event.event_id,
+        "type": event.type,
+        "correlation": event.correlation,
+        "source": SOURCE,
+        "payload": answers.payload(run.input["n"]),
+    }
+    told = {name: value for name, value in (found or {}).items() if name != "received_at"}
+    if told != should or datetime.fromisoformat(found["received_at"]) != event.received_at:
+        return repr(should)
+    return ""
+
+
+def events_at(record: Record, run: Run, step: str, visit: int) -> list[Event]:
+    return [
+        event
+        for wait in record.waits_of.get(run.pk, [])
+        if (wait.step, wait.visit) == (step, visit)
+        for event in record.got_by.get(wait.pk, [])
+    ]
+
+
+def taken_in(record: Record, run: Run, attempt: Attempt, found: Any) -> str:
+    """What the event brought; at the other way that nothing came."""
+    events = events_at(record, run, "answered", 1)
+    event_id = events[0].event_id if events else ""
+    value = answers.payload(run.input["n"])["value"] if events else 0
+    should = {"attempt": str(attempt.pk), "event_id": event_id, "value": value}
+    return "" if found == should else repr(should)
 
 
 def resource_of(record: Record, run: Run, attempt: Attempt) -> str:
@@ -186,4 +225,8 @@ OF_STEP: dict[str, Expect] = {
     "enter": entered,
     "comment": written,
     "close": receipted,
+    "pose": noted,
+    "answered": answered,
+    "take_in": taken_in,
+    "go_without": taken_in,
 }

@@ -68,6 +68,9 @@ def next_step(record: Record, workflow: Workflow, attempt: Attempt) -> str:
     step = workflow.steps[attempt.step]
     if step.kind == "branch":
         following = workflow.target(step.name, record.outputs.get(attempt.pk))
+    elif step.wait is not None and record.outputs.get(attempt.pk) is None:
+        # Its deadline came first.
+        following = workflow.steps[step.wait.target]
     else:
         following = workflow.after(step.name)
     return following.name if following else ""
