@@ -25,13 +25,14 @@ from tests.databases import cloned, template
 from tests.destination import RunningDestination, running_destination
 from workflows.services import known_sources, pauses
 
-# Most tests wait more than they compute. Each process has a server of its own, so not too many.
-PROCESSES_PER_CORE, MOST_PROCESSES = 2, 8
+# Most tests wait more than they compute. Each process has a server of its own, and many start
+# workers, so not too many.
+PROCESSES_PER_CORE, MOST_PROCESSES = 1.5, 8
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    return min(PROCESSES_PER_CORE * (os.cpu_count() or 1), MOST_PROCESSES)
+    return min(round(PROCESSES_PER_CORE * (os.cpu_count() or 1)), MOST_PROCESSES)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
