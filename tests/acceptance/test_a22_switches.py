@@ -4,9 +4,8 @@ Shrunk: payfake answers when dispatch is off, or the run cancelled; the two minu
 the time until every operation that waits was looked at again after the restart, for which its next
 look is brought forward.
 
-Left for their issues: what is approved and not yet dispatched (approvals): here a run that comes to
-its write after the switch stands for it; the page of a provider, which is to say who threw the
-switch: here the audit record says it.
+Left for its issue: what is approved and not yet dispatched (approvals): here a run that comes to
+its write after the switch stands for it.
 """
 
 from __future__ import annotations
@@ -184,7 +183,9 @@ def assert_switch_is_off(provider: Provider, runs: list[Run]) -> None:
         why = explained(run)
         assert (why["cause"], why["moves"]) == ("dispatch", "Turning dispatch on.")
         causes = {cause.name: cause for cause in page_of(run).why.causes}
-        assert causes["Dispatch"].text == "yes: dispatch to Payfake is off"
+        said = causes["Dispatch"].text
+        assert said.startswith("yes: dispatch to Payfake is off, by operator_1 since ")
+        assert said.endswith(REASON)
 
 
 def test_a22_a_run_that_is_cancelled_in_mid_call_stays_so_and_keeps_the_late_result(
