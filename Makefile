@@ -33,7 +33,7 @@ up: setup  ## Run everything on this machine; options: make up ARGS="--port 8010
 # All of them are shared by several processes (tests/conftest.py). A part of them runs in one, where
 # a debugger works.
 test: setup $(DEVELOPMENT)  ## Run the tests; a part of them: make test ARGS="tests/unit -x"
-	$(BIN)/pytest $(or $(ARGS),--numprocesses=auto --dist=loadgroup)
+	$(BIN)/pytest $(or $(ARGS),--numprocesses=auto)
 
 check: setup $(DEVELOPMENT)  ## Check format, lint, types, layers, templates, migrations, pins
 	$(BIN)/ruff format --check .

@@ -28,6 +28,19 @@ from workflows.services import known_sources, pauses
 # Most tests wait more than they compute. Each process has a server of its own, and many start
 # workers, so not too many.
 PROCESSES_PER_CORE, MOST_PROCESSES = 1.5, 8
+# Where several processes share the tests, one of them runs all of a group, so that no two of those
+# run at the same time: they need the machine, or share what is made once. By how a path begins.
+GROUPS = {
+    "tests/acceptance/test_a15": "machine",
+    "tests/acceptance/test_torture": "machine",
+    "tests/acceptance/test_up": "machine",
+    "tests/acceptance/test_rehearse": "machine",
+    "tests/acceptance/": "workers",
+    "tests/lanes/": "counterparts",
+    "tests/console/test_browser": "browser",
+    "tests/integration/test_bench": "bench",
+    "tests/integration/test_torture_checks": "torture_checks",
+}
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -35,17 +48,17 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(round(PROCESSES_PER_CORE * (os.cpu_count() or 1)), MOST_PROCESSES)
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """One browser at a time: each is a handful of processes."""
-    if item.get_closest_marker("browser"):
-        item.add_marker(pytest.mark.xdist_group("browser"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
 
+    class InGroups(LoadScopeScheduling):
+        """Its own groups, because those by mark are lost between xdist 3.8 and pytest 9.2."""
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where several processes share the tests, the long ones come first: none is last, alone."""
-    if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.get_closest_marker("processes") is None)
+        def _split_scope(self, nodeid: str) -> str:
+            return next((name for path, name in GROUPS.items() if nodeid.startswith(path)), nodeid)
+
+    return InGroups(config, log)
 
 
 @pytest.fixture(autouse=True)

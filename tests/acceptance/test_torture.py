@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 import pytest
 
-pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("machine")]
+pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS, SECONDS = 40, 20

@@ -32,7 +32,6 @@ NOT_INHERITED = ("DJANGO_SETTINGS_MODULE", "DATABASE_URL", "BROKER_URL", "ROMULU
 
 pytestmark = [
     pytest.mark.processes,
-    pytest.mark.xdist_group("machine"),
     pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc"),
 ]
 

@@ -34,7 +34,6 @@ from romulus_site.bench.walkers import parts
 from tests.databases import url_of
 
 # A server that `DATABASE_URL` names is one for all: none may find the databases of another.
-pytestmark = pytest.mark.xdist_group("bench")
 
 WALK = ("--in-flight", 1, 2, "--runs", 2, "--steps", 3, "--repeats", 1)
 SUMMARY = {"median", "lowest", "highest"}

@@ -28,8 +28,6 @@ from tests.destination import RunningDestination
 from tests.peaceful import ANSWERED, TO_CANCEL, UNANSWERED, own_registry, peaceful_record
 from workflows.models import Attempt, Event, Run, Wait
 
-pytestmark = pytest.mark.xdist_group("torture_checks")  # the record is made once
-
 SECOND = timedelta(seconds=1)
 
 Break = Callable[[Record], None]
