@@ -18,11 +18,14 @@ from reconciliation.models import (
     AuditEntry,
     ContractVersion,
     Decision,
+    DispatchStop,
     Evidence,
     Hold,
     Operation,
     Provider,
+    Rehearsal,
     ReviewQueue,
+    Sandbox,
     Transmission,
 )
 from reconciliation.services.decisions import Answer, record_decision
@@ -265,5 +268,7 @@ def test_the_tables_that_are_named_here_are_all_there_are() -> None:
     from django.apps import apps
 
     set_up = {Provider, ReviewQueue, ContractVersion, ReviewQueue.owners.through}
+    switches = {DispatchStop}  # who threw which is in the audit record
+    rehearsing = {Sandbox, Rehearsal}  # append-only too (test_rehearsals)
     every = set(apps.get_app_config("reconciliation").get_models(include_auto_created=True))
-    assert every == {*LEDGER, *set_up}
+    assert every == {*LEDGER, *set_up, *switches, *rehearsing}
