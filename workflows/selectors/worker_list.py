@@ -41,7 +41,9 @@ def workers_page(runs: QuerySet[Run], now: datetime) -> WorkersPage:
         running=Count("pk", filter=Q(state=RunState.RUNNING)),
         expired=Count("pk", filter=Q(state=RunState.RUNNING, lease_expires_at__lte=now)),
     )
-    more = max(0, Worker.objects.filter(seen_at__gt=now - lease).count() - SHOWN)
+    more = 0
+    if len(alive) > SHOWN:
+        more = Worker.objects.filter(seen_at__gt=now - lease).count() - SHOWN
     rows = tuple(row_of(worker, held, now, alive=True) for worker in alive[:SHOWN])
     verdict, helps, tone = said_of(rows, counts, more)
     return WorkersPage(
