@@ -147,7 +147,10 @@ def test_bytes_that_are_no_text_are_signed_like_any_other(scheme: Scheme) -> Non
     assert refusal(scheme, headers, other).reason == "signature"
 
 
-@given(body=st.text().map(str.encode), flip=st.integers(min_value=0), as_sent=st.booleans())
+# Not the empty one, which is no event: Standard Webhooks' own library refuses it.
+@given(
+    body=st.text(min_size=1).map(str.encode), flip=st.integers(min_value=0), as_sent=st.booleans()
+)
 def test_we_and_the_libraries_agree_on_every_text(body: bytes, flip: int, as_sent: bool) -> None:
     came = bytearray(body)
     if body and not as_sent:
