@@ -10,11 +10,11 @@ from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest
 
-from reconciliation.admin.setup import signed_in
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.models import Provider, Rehearsal, Sandbox
 from reconciliation.services.rehearsals import check_sandbox, save_sandbox
 from workflows.admin import ReadOnly
+from workflows.admin.guarded import signed_in
 
 if TYPE_CHECKING:
     SandboxFormBase = forms.ModelForm[Sandbox]

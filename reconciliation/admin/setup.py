@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
@@ -16,7 +14,6 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from guardian.admin import GuardedModelAdmin
 
 from reconciliation.admin.forms import ContractForm, DispatchForm, ProviderForm, QueueForm
 from reconciliation.core.facts import Dispatch
@@ -31,50 +28,16 @@ from reconciliation.services.setup import (
     save_queue,
     set_owners,
 )
-from workflows.admin import ReadOnly
-
-if TYPE_CHECKING:
-    GuardedBase = admin.ModelAdmin[Any]
-else:
-    GuardedBase = GuardedModelAdmin
+from workflows.admin import ReadOnly, guarded
+from workflows.admin.guarded import signed_in
 
 NOTHING = "none yet"
 
 
-class Guarded(GuardedBase):
-    """Set up here and never deleted; who may do what is under "Object permissions", on record."""
-
-    actions = None
-
-    def has_delete_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
-        return False
-
-    @transaction.atomic
-    def obj_perms_manage_user_view(
-        self, request: HttpRequest, object_pk: str, user_id: str
-    ) -> HttpResponse:
-        parent: Any = super()
-        answer: HttpResponse = parent.obj_perms_manage_user_view(request, object_pk, user_id)
-        self.note_rights(request, object_pk, f"user:{user_id}")
-        return answer
-
-    @transaction.atomic
-    def obj_perms_manage_group_view(
-        self, request: HttpRequest, object_pk: str, group_id: str
-    ) -> HttpResponse:
-        parent: Any = super()
-        answer: HttpResponse = parent.obj_perms_manage_group_view(request, object_pk, group_id)
-        self.note_rights(request, object_pk, f"group:{group_id}")
-        return answer
-
+class Guarded(guarded.Guarded):
     def note_rights(self, request: HttpRequest, object_pk: str, whose: str) -> None:
         if request.method == "POST" and self.has_change_permission(request):
             note_rights(self.model.objects.get(pk=object_pk), whose, by=signed_in(request))
-
-
-def signed_in(request: HttpRequest) -> User:
-    assert isinstance(request.user, User), "the admin is for those who are signed in"
-    return request.user
 
 
 # --- providers --------------------------------------------------------------------------------
