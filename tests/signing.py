@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -107,19 +107,17 @@ def secret_of(scheme: Scheme, *, other: bool = False) -> str:
 class SnsSigner:
     """Signs as AWS SNS does, with a certificate of its own."""
 
-    def __init__(self, *, days: int = 30) -> None:
+    def __init__(self, *, until: datetime = datetime(2100, 1, 1, tzinfo=UTC)) -> None:
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sns.amazonaws.com")])
-        now = datetime.now(UTC)
-        begun = now - timedelta(days=60)
         certificate = (
             x509.CertificateBuilder()
             .subject_name(name)
             .issuer_name(name)
             .public_key(self._key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(begun)
-            .not_valid_after(now + timedelta(days=days))
+            .not_valid_before(datetime(2020, 1, 1, tzinfo=UTC))
+            .not_valid_after(until)
             .sign(self._key, hashes.SHA256())
         )
         self.pem = certificate.public_bytes(Encoding.PEM).decode()

@@ -20,7 +20,7 @@ from reconciliation.rehearsal import (
     stripe,
 )
 from reconciliation.rehearsal.faults import BadFault
-from reconciliation.rehearsal.journal import Done, Entry
+from reconciliation.rehearsal.journal import Done, Entry, Forgotten
 from reconciliation.rehearsal.keys import KeysInFlight, StoredKey
 from reconciliation.rehearsal.personalities import Call, new_resource, understood
 from reconciliation.rehearsal.plans import Plan
@@ -55,6 +55,12 @@ class Execution:
     def deliver(self, request: Request) -> Delivery:
         """Do what `request` asks and return how its answer leaves."""
         entry, misfit = self._arrive(request)
+        try:
+            return self._outcome(entry, request, misfit)
+        except Forgotten:
+            return Delivery(None, close="fin")
+
+    def _outcome(self, entry: Entry, request: Request, misfit: Refused | None) -> Delivery:
         try:
             if misfit is not None:
                 raise misfit

@@ -17,6 +17,10 @@ from reconciliation.rehearsal.wire import Delivery, Request, instant
 Done = Literal["effect", "replay", "read", "nothing"]
 
 
+class Forgotten(Exception):
+    """A reset came while the request was on its way: nothing of it may reach what came after."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """The journal's row of one request, and the faults that the request meets."""
@@ -65,8 +69,11 @@ def conclude(
     delivery: Delivery,
     effect: int | None = None,
 ) -> None:
-    """Write down what was done and what is about to be answered, before it is answered."""
-    connection.execute(
+    """Write down what was done and what is about to be answered, before it is answered.
+
+    Raises `Forgotten`, which undoes the transaction, when a reset came in between.
+    """
+    changed = connection.execute(
         "UPDATE journal SET done = ?, answered = ?, status = ?, effect = ? WHERE id = ?",
         (
             done,
@@ -75,7 +82,9 @@ def conclude(
             effect,
             entry.id,
         ),
-    )
+    ).rowcount
+    if not changed:
+        raise Forgotten
 
 
 def entries(store: Store, *, operation: str | None, after: int, limit: int) -> dict[str, Any]:

@@ -110,6 +110,20 @@ class TestAdministration:
         assert destination.client.settings()["keyed"]["retention_seconds"] == 86_400
         assert http.post(REFUNDS, json=refund(), headers=keyed()).status_code == 201
 
+    def test_what_came_before_a_reset_does_nothing_after_it(
+        self, destination: RunningDestination, http: httpx.Client
+    ) -> None:
+        destination.client.arm("slow", seconds=60)
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(http.post, REFUNDS, json=refund(), headers=keyed())
+            eventually(destination.client.journal)
+            destination.client.reset()
+            destination.client.release()
+            with pytest.raises(httpx.RemoteProtocolError):
+                answer.result()
+        assert (destination.client.effects(), destination.client.journal()) == ([], [])
+        assert http.post(REFUNDS, json=refund(), headers=keyed()).status_code == 201
+
     def test_release_ends_the_delays_that_are_under_way(
         self, destination: RunningDestination, http: httpx.Client
     ) -> None:

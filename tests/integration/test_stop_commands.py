@@ -180,7 +180,7 @@ def test_a_tenant_is_paused_by_its_slug() -> None:
         ("pause", [uuid4(), "--workflow", "refund"], 2, "not both"),
         ("pause", ["--workflow", "refund"], 2, "--reason: say why"),
         ("pause", ["--workflow", "refnud", *WHY], 1, "no workflow 'refnud'"),
-        ("resume", ["--workflow", "refnud"], 1, "known: refund, "),
+        ("resume", ["--workflow", "refnud"], 1, "no workflow 'refnud', and no run of it; known: "),
         ("pause", ["--tenant", "nobody", *WHY], 1, "there are: northwind"),
         ("pause", ["--workflow", "refund", *WHY, "--by", ""], 2, "--by"),
         ("cancel", [uuid4(), "--by", "x" * 151], 2, "--by"),
