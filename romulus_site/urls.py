@@ -9,7 +9,6 @@ from django.urls import include, path
 from romulus_site import health, views
 
 urlpatterns = [
-    path("", views.start, name="start"),
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("needs-you/", views.needs_you, name="needs_you"),

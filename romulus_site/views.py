@@ -1,18 +1,13 @@
-"""The frame's own views: the start page, what needs you, and what is answered on errors."""
+"""The frame's own views: what needs you, and what is answered on errors."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.views.decorators.http import require_safe
-
-
-@require_safe
-def start(_request: HttpRequest) -> HttpResponseRedirect:
-    return redirect("review")
 
 
 @login_required

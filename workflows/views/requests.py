@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import tzinfo
 from http import HTTPStatus
+from typing import Protocol
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -11,11 +13,19 @@ from django_htmx.middleware import HtmxDetails
 STOP_POLLING = 286  # htmx: swap this in, and poll no more
 
 
+class Preferences(Protocol):
+    """What a person has chosen that a view needs."""
+
+    @property
+    def zone(self) -> tzinfo: ...
+
+
 class SignedIn(HttpRequest):
-    """A request behind `login_required`, with what the htmx middleware adds."""
+    """A request behind `login_required`, with what the middleware adds."""
 
     user: User
     htmx: HtmxDetails
+    profile: Preferences
 
 
 class SeeOther(HttpResponseRedirect):

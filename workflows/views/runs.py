@@ -46,6 +46,7 @@ def run(request: SignedIn, run: UUID) -> HttpResponse:
         folded=request.GET.get("scale") != "true",
         before=moment(request.GET.get("before", "")),
         children=request.GET.get("children", ""),
+        zone=request.profile.zone,
     )
     context = {"page": page, "now": now, "before": request.GET.get("before", "")}
     if asks_for(request, "timeline"):
