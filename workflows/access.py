@@ -14,7 +14,7 @@ from django.http import Http404
 from guardian.shortcuts import get_objects_for_user
 
 from workflows.core.sources import Scheme
-from workflows.models import Event, EventSource, Run, Tenant, Wait
+from workflows.models import Event, EventSource, Run, Tenant
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -64,10 +64,6 @@ def controlled_tenants(user: User) -> QuerySet[Tenant]:
 
 def visible_events(user: User) -> QuerySet[Event]:
     return Event.objects.filter(tenant__in=visible_tenants(user))
-
-
-def visible_waits(user: User) -> QuerySet[Wait]:
-    return Wait.objects.filter(tenant__in=visible_tenants(user))
 
 
 def event_for(user: User, event: UUID, *, body: bool = True) -> Event:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 # Up to, and what that is called; the last has no end.
@@ -33,21 +33,15 @@ class Sent:
 
     Attributes:
         sends: of which anything may have left.
-        unknown_at: when the first send ended without a usable answer.
+        latency: seconds for which its outcome was not known, from when the first send ended without
+            a usable answer; None where it always was known, or still is not.
         by_person: a person decided about it.
     """
 
     sends: int
-    unknown_at: datetime | None
-    settled_at: datetime | None
+    latency: float | None
+    settled: bool
     by_person: bool
-
-    @property
-    def latency(self) -> timedelta | None:
-        """How long its outcome was not known; None where it always was, or still is not."""
-        if self.unknown_at is None or self.settled_at is None:
-            return None
-        return max(self.settled_at - self.unknown_at, timedelta())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +73,7 @@ class Day:
 def day_of(rows: Iterable[Sent]) -> Day:
     seen = list(rows)
     sent = [row for row in seen if row.sends]
-    settled = [row for row in seen if row.settled_at is not None]
+    settled = [row for row in seen if row.settled]
     by_sends = [0] * MOST_SENDS
     for row in sent:
         by_sends[min(row.sends, MOST_SENDS) - 1] += 1
@@ -89,7 +83,10 @@ def day_of(rows: Iterable[Sent]) -> Day:
         by_sends=tuple(by_sends),
         settled=len(settled),
         unaided=sum(not row.by_person for row in settled),
-        latencies=tuple(sorted(row.latency for row in seen if row.latency is not None)),
+        latencies=tuple(
+            timedelta(seconds=max(length, 0.0))
+            for length in sorted(row.latency for row in seen if row.latency is not None)
+        ),
     )
 
 

@@ -17,6 +17,7 @@ from django.db.models import Subquery
 from django.urls import reverse
 
 from reconciliation.core.figures import AGES, LATENCIES, MOST_SENDS, Day, place_of, within
+from reconciliation.core.states import OperationState
 from reconciliation.models import Operation, Provider
 from reconciliation.overview_pages import (
     Figure,
@@ -33,6 +34,7 @@ from reconciliation.selectors.overview_ledger import (
     Open,
     by_provider,
     doubles_of,
+    failed_checks,
     open_operations,
     providers_of,
     stretch_of,
@@ -86,23 +88,23 @@ def newest_of_all() -> tuple[UUID, UUID | None] | None:
 
 def overview_page(user: User, now: datetime, known: Standing) -> OverviewPage:
     """The page for `user`; `known` is what `standing` found at `now`."""
-    rows = open_operations(known.tenants)
+    rows = open_operations(known.tenants, now)
     silent = [row for row in rows if row.has_no_outcome]
     doubles = doubles_of(known.tenants, now)
-    wrong = [row for row in rows if row.is_wrong]
+    wrong = failed_checks(known.tenants)
     stretch = stretch_of(known.tenants, now)
     providers = providers_of(user)
     hours = run_hours(known.tenants, now)
     return OverviewPage(
-        verdict=verdict_of(silent, known.counts, len(doubles), now),
+        verdict=verdict_of(silent, known.counts, len(doubles)),
         health=known.health,
-        figures=figures_of(silent, wrong, len(doubles), stretch.day, now),
+        figures=figures_of(silent, len(wrong), len(doubles), stretch.day, now),
         needs=needs_of(user, now) if known.counts.mine else (),
         mine=known.counts.mine,
         total=known.counts.total,
         providers=lines_of(providers[:PROVIDERS_SHOWN], rows),
         more_providers=len(providers) > PROVIDERS_SHOWN,
-        ages=ages_of(silent, now),
+        ages=ages_of(silent),
         latencies=latencies_of(stretch.day),
         sends=sends_of(stretch.day),
         runs=strips_of(hours),
@@ -116,7 +118,7 @@ def overview_page(user: User, now: datetime, known: Standing) -> OverviewPage:
 # --- in a sentence ----------------------------------------------------------------------------
 
 
-def verdict_of(silent: Sequence[Open], counts: HoldCounts, doubles: int, now: datetime) -> Verdict:
+def verdict_of(silent: Sequence[Open], counts: HoldCounts, doubles: int) -> Verdict:
     """The state of things, the most serious first."""
     twice = (
         f"{counted(doubles, 'operation')} took effect more than once in the last 30 days."
@@ -124,11 +126,10 @@ def verdict_of(silent: Sequence[Open], counts: HoldCounts, doubles: int, now: da
         else "Nothing is known to have happened twice in the last 30 days."
     )
     if silent:
-        late = sum(row.is_late(now) for row in silent)
+        number, late = total(silent), total(silent, late=True)
         due = f"{late:,} {'is' if late == 1 else 'are'} past due. " if late else ""
-        number = at_most(len(silent), "operation")
         return Verdict(
-            f"{number} {'has' if len(silent) == 1 else 'have'} no known outcome.",
+            f"{at_most(number, 'operation')} {'has' if number == 1 else 'have'} no known outcome.",
             f"{due}None is sent again unless its provider's contract makes that safe. {twice}",
             "operation",
             "unknown",
@@ -142,6 +143,11 @@ def verdict_of(silent: Sequence[Open], counts: HoldCounts, doubles: int, now: da
     return Verdict(lead, twice, "operation", "verified")
 
 
+def total(rows: Sequence[Open], *, late: bool = False) -> int:
+    """How many operations `rows` stand for, or how many of them are late."""
+    return sum(row.number for row in rows if row.late or not late)
+
+
 def at_most(number: int, one: str) -> str:
     """A count that stops where no more rows were looked at."""
     more = " or more" if number >= UNSETTLED_LOOKED_AT else ""
@@ -152,7 +158,7 @@ def at_most(number: int, one: str) -> str:
 
 
 def figures_of(
-    silent: Sequence[Open], wrong: Sequence[Open], doubles: int, day: Day, now: datetime
+    silent: Sequence[Open], wrong: int, doubles: int, day: Day, now: datetime
 ) -> tuple[Figure, ...]:
     return (
         silent_figure(silent, now),
@@ -161,9 +167,7 @@ def figures_of(
         Figure("Duplicate effects", f"{doubles:,}", "found in 30 days", "wrong", "double")
         if doubles
         else Figure("Duplicate effects", "0", "none in 30 days", "operation", "verified"),
-        Figure(
-            "Failed result checks", f"{len(wrong):,}", "took effect, not as meant", "wrong", "check"
-        )
+        Figure("Failed result checks", f"{wrong:,}", "took effect, not as meant", "wrong", "check")
         if wrong
         else Figure("Failed result checks", "0", "none is open", "operation", "verified"),
         unaided_figure(day),
@@ -174,10 +178,10 @@ def silent_figure(silent: Sequence[Open], now: datetime) -> Figure:
     term = "Without an outcome"
     if not silent:
         return Figure(term, "0", "none", "operation", "verified")
-    late = sum(row.is_late(now) for row in silent)
-    oldest = age(now - min(row.created_at for row in silent))
+    late = total(silent, late=True)
+    oldest = age(now - min(row.oldest for row in silent))
     note = f"{late:,} past due, oldest {oldest}" if late else f"oldest {oldest}"
-    return Figure(term, f"{len(silent):,}", note, *(("due", "late") if late else ("", "")))
+    return Figure(term, f"{total(silent):,}", note, *(("due", "late") if late else ("", "")))
 
 
 def latency_figure(day: Day) -> Figure:
@@ -208,15 +212,14 @@ def unaided_figure(day: Day) -> Figure:
 # --- in charts --------------------------------------------------------------------------------
 
 
-def ages_of(silent: Sequence[Open], now: datetime) -> Chart:
+def ages_of(silent: Sequence[Open]) -> Chart:
     """How long outcomes have not been known; a column is late when one in it is past due."""
     numbers, late = [0] * len(AGES), [False] * len(AGES)
     for row in silent:
-        place = place_of(now - row.created_at, AGES)
-        numbers[place] += 1
-        late[place] = late[place] or row.is_late(now)
+        numbers[row.age] += row.number
+        late[row.age] = late[row.age] or row.late
     values = [Value(AGES[place][1], numbers[place], late[place]) for place in range(len(AGES))]
-    title = f"Age of the {at_most(len(silent), 'operation')} without an outcome: {spelt(values)}."
+    title = f"Age of the {at_most(total(silent), 'operation')} without an outcome: {spelt(values)}."
     return columns(title if silent else "No operation is without an outcome.", values)
 
 
@@ -264,7 +267,8 @@ def spelt(values: Sequence[Value]) -> str:
 
 
 def lines_of(providers: Sequence[Provider], rows: Sequence[Open]) -> tuple[ProviderLine, ...]:
-    unknown, held = by_provider(rows)
+    unknown = by_provider(rows, OperationState.UNKNOWN)
+    held = by_provider(rows, OperationState.HELD)
     return tuple(
         ProviderLine(
             Link(provider.name, reverse("provider", args=[provider.slug])),
@@ -278,7 +282,7 @@ def lines_of(providers: Sequence[Provider], rows: Sequence[Open]) -> tuple[Provi
 
 
 def wrong_of(
-    rows: Sequence[Open], doubles: Sequence[tuple[UUID, str, datetime]]
+    checks: Sequence[tuple[UUID, str, datetime]], doubles: Sequence[tuple[UUID, str, datetime]]
 ) -> tuple[Wrong, ...]:
     """Effects that are not as they were meant, the latest first."""
     found = [
@@ -287,13 +291,13 @@ def wrong_of(
     ]
     found += [
         Wrong(
-            operation_url(row.pk),
-            row.summary,
+            operation_url(pk),
+            summary,
             "Accepted, but the result is not as expected.",
-            row.created_at,
+            at,
             "check",
         )
-        for row in rows
+        for pk, summary, at in checks
     ]
     return tuple(sorted(found, key=lambda each: each.at, reverse=True)[:WRONG_SHOWN])
 

@@ -5,16 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, FilteredRelation, IntegerField, OuterRef, Q, Subquery
+from django.db.models import (
+    BooleanField,
+    Case,
+    Count,
+    Exists,
+    F,
+    FilteredRelation,
+    FloatField,
+    Func,
+    IntegerField,
+    Min,
+    OuterRef,
+    Q,
+    Subquery,
+    When,
+)
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
 from reconciliation import access
-from reconciliation.core.facts import HoldReason
-from reconciliation.core.figures import Day, Sent, day_of
+from reconciliation.core.figures import AGES, Day, Sent, day_of
 from reconciliation.core.states import EvidenceKind, HoldState, OperationState, TransmissionState
 from reconciliation.models import Decision, Evidence, Operation, Provider, Transmission
 from reconciliation.models.evidence import DUPLICATE_AUDIT
@@ -26,6 +42,7 @@ MONTH = timedelta(days=30)
 OPERATIONS_LOOKED_AT = 3_000
 # The oldest of those without an outcome.
 UNSETTLED_LOOKED_AT = 10_000
+COUNTED = 1_000
 WRONG_SHOWN = 5
 PROVIDERS_SHOWN = 10
 WITHOUT_OUTCOME = (OperationState.UNKNOWN, OperationState.HELD)
@@ -36,46 +53,66 @@ WITHOUT_OUTCOME = (OperationState.UNKNOWN, OperationState.HELD)
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """An operation that is not settled: since when, under which provider, and when it is due."""
+    """So many operations of one provider that are not settled, alike in all that is shown.
 
-    pk: UUID
-    state: str
+    Attributes:
+        age: the place of their age in `core.figures.AGES`.
+        late: a person was to decide by now.
+        sent: something of them may have left.
+    """
+
     provider: UUID
-    summary: str
-    created_at: datetime
-    first_sent_at: datetime | None
-    due_at: datetime | None
-    reason: str | None
-
-    @property
-    def is_wrong(self) -> bool:
-        """It took effect, and the result is not as meant."""
-        return (
-            self.state == OperationState.POSTCONDITION_FAILED
-            or self.reason == HoldReason.POSTCONDITION_FAILED
-        )
+    state: str
+    age: int
+    late: bool
+    sent: bool
+    number: int
+    oldest: datetime
 
     @property
     def has_no_outcome(self) -> bool:
-        return self.first_sent_at is not None and not self.is_wrong
-
-    def is_late(self, now: datetime) -> bool:
-        return self.due_at is not None and self.due_at <= now
+        return self.sent and self.state in WITHOUT_OUTCOME
 
 
-def open_operations(tenants: Collection[UUID]) -> Sequence[Open]:
-    """The oldest operations of `tenants` without an outcome, or with the wrong one."""
-    states = (*WITHOUT_OUTCOME, OperationState.POSTCONDITION_FAILED)
-    oldest = Operation.objects.filter(state__in=states).order_by("pk")
+def open_operations(tenants: Collection[UUID], now: datetime) -> Sequence[Open]:
+    """The oldest operations of `tenants` without an outcome, counted where they lie."""
+    oldest = Operation.objects.filter(state__in=WITHOUT_OUTCOME).order_by("pk")
     rows = (
         Operation.objects.filter(
             pk__in=oldest.values("pk")[:UNSETTLED_LOOKED_AT], run__tenant__in=tenants
         )
-        .annotate(hold=FilteredRelation("holds", condition=Q(holds__state=HoldState.OPEN)))
-        .order_by("pk")
+        .annotate(
+            hold=FilteredRelation("holds", condition=Q(holds__state=HoldState.OPEN)),
+            age=age_place("created_at", now),
+            late=when(hold__due_at__lte=now),
+            sent=when(first_sent_at__isnull=False),
+        )
+        .values_list("provider_id", "state", "age", "late", "sent")
+        .annotate(number=Count("pk"), oldest=Min("created_at"))
     )
-    fields = ("pk", "state", "provider_id", "summary", "created_at", "first_sent_at")
-    return [Open(*row) for row in rows.values_list(*fields, "hold__due_at", "hold__reason")]
+    return [Open(*row) for row in rows]
+
+
+def age_place(column: str, now: datetime) -> Case:
+    """The place in `AGES` of how long `column` lies back."""
+    bounds = [
+        When(**{f"{column}__gt": now - bound}, then=place)
+        for place, (bound, _) in enumerate(AGES)
+        if bound is not None
+    ]
+    return Case(*bounds, default=len(AGES) - 1, output_field=IntegerField())
+
+
+def when(**condition: Any) -> Case:
+    return Case(When(**condition, then=True), default=False, output_field=BooleanField())
+
+
+def failed_checks(tenants: Collection[UUID]) -> list[tuple[UUID, str, datetime]]:
+    """The latest operations that took effect, but not as meant, and were not settled since."""
+    found = Operation.objects.filter(
+        state=OperationState.POSTCONDITION_FAILED, run__tenant__in=tenants
+    )
+    return list(found.order_by("-pk").values_list("pk", "summary", "created_at")[:COUNTED])
 
 
 # --- the day ----------------------------------------------------------------------------------
@@ -96,18 +133,27 @@ def stretch_of(tenants: Collection[UUID], now: datetime) -> Stretch:
     sends = Transmission.objects.filter(operation=OuterRef("pk")).order_by()
     left = sends.exclude(state=TransmissionState.NOT_SENT).values("operation")
     unknown = sends.filter(state=TransmissionState.UNKNOWN).order_by("number")
-    rows = list(
+    rows = (
         Operation.objects.filter(pk__in=newest, run__tenant__in=tenants)
         .annotate(
             sends=Coalesce(Subquery(left.annotate(n=Count("pk")).values("n"), IntegerField()), 0),
-            unknown_at=Subquery(unknown.values("ended_at")[:1]),
+            latency=seconds(F("settled_at") - Subquery(unknown.values("ended_at")[:1])),
+            settled=when(settled_at__isnull=False),
             by_person=Exists(Decision.objects.filter(operation=OuterRef("pk"))),
-            edge=Subquery(edge),
+            edge=seconds(Subquery(edge)),
         )
-        .values_list("edge", "sends", "unknown_at", "settled_at", "by_person")
+        .values_list("edge", "sends", "latency", "settled", "by_person")
     )
-    edges = {edge for edge, *_ in rows if edge is not None}
-    return Stretch(day_of(Sent(*row[1:]) for row in rows), min(edges, default=now - DAY))
+    found = list(rows)
+    edges = (datetime.fromtimestamp(edge, UTC) for edge, *_ in found[:1] if edge is not None)
+    return Stretch(day_of(Sent(*row[1:]) for row in found), next(edges, now - DAY))
+
+
+def seconds(value: Combinable) -> Func:
+    """A time or a length as a number, which takes far less to read than a date."""
+    return Func(
+        value, template="EXTRACT(EPOCH FROM %(expressions)s)::float8", output_field=FloatField()
+    )
 
 
 # --- providers, and effects that are there twice ----------------------------------------------
@@ -133,12 +179,15 @@ def doubles_of(tenants: Collection[UUID], now: datetime) -> list[tuple[UUID, str
         .values_list("operation_id", "operation__summary", "recorded_at")
     )
     first: dict[UUID, tuple[UUID, str, datetime]] = {}
-    for row in found[:100]:
+    for row in found[:COUNTED]:
         first.setdefault(row[0], row)
     return list(first.values())
 
 
-def by_provider(rows: Sequence[Open]) -> tuple[Counter[UUID], Counter[UUID]]:
-    """How many of each provider are unknown, and how many are held."""
-    unknown = Counter(row.provider for row in rows if row.state == OperationState.UNKNOWN)
-    return unknown, Counter(row.provider for row in rows if row.state == OperationState.HELD)
+def by_provider(rows: Sequence[Open], state: OperationState) -> Counter[UUID]:
+    """How many of each provider are in `state`."""
+    numbers: Counter[UUID] = Counter()
+    for row in rows:
+        if row.state == state:
+            numbers[row.provider] += row.number
+    return numbers

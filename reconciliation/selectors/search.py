@@ -1,9 +1,11 @@
-"""Search over all that a person may see, grouped by kind. Five queries, each over indexes."""
+"""Search over all that a person may see, grouped by kind. Six queries, each over indexes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import F, OuterRef, QuerySet, Subquery
@@ -13,7 +15,7 @@ from django.urls import reverse
 from reconciliation import access
 from reconciliation.models import Operation, Provider, Transmission
 from reconciliation.selectors.words import amount_of
-from workflows.access import visible_events, visible_runs, visible_waits
+from workflows.access import visible_events, visible_runs, visible_tenants
 from workflows.core.needles import Needle
 from workflows.search_pages import Group, Hit, SearchPage
 from workflows.selectors.finding import FOUND, LOOKED_AT, among, by_id, by_text
@@ -24,7 +26,15 @@ SHOWN = 10  # of each kind, where all are shown
 PAGE = 50  # where one kind is
 NOT_READ = ("request_sealed", "parameters_redacted", "receipt", "key_scope")
 
-Finder = Callable[[User, Needle], list[Hit]]
+Finder = Callable[["Searcher", Needle], list[Hit]]
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """Who searches; the tenants that they may see are asked for once."""
+
+    user: User
+    tenants: Sequence[UUID]
 
 
 def search_page(user: User, typed: str, *, kind: str = "", after: str = "") -> SearchPage:
@@ -35,10 +45,11 @@ def search_page(user: User, typed: str, *, kind: str = "", after: str = "") -> S
     needle = Needle.of(typed)
     if not needle.is_long_enough:
         return SearchPage(needle.text, (), too_short=bool(needle.text))
+    who = Searcher(user, list(visible_tenants(user).values_list("pk", flat=True)))
     kind = kind if kind in KINDS else ""
     wanted = {kind: KINDS[kind]} if kind else KINDS
     groups = (
-        group_of(name, title, find(user, needle), needle, after if kind else "", whole=bool(kind))
+        group_of(name, title, find(who, needle), needle, after if kind else "", whole=bool(kind))
         for name, (title, find) in wanted.items()
     )
     return SearchPage(needle.text, tuple(group for group in groups if group.hits), kind)
@@ -85,9 +96,9 @@ def only_hit(user: User, typed: str) -> str:
 # --- operations and providers -----------------------------------------------------------------
 
 
-def operations_found(user: User, needle: Needle) -> list[Hit]:
-    visible = access.visible_operations(user)
-    sends = Transmission.objects.filter(operation__in=visible)
+def operations_found(who: Searcher, needle: Needle) -> list[Hit]:
+    visible = Operation.objects.filter(run__tenant__in=who.tenants)
+    sends = Transmission.objects.filter(operation__run__tenant__in=who.tenants)
     ways = [
         *by_id(visible, needle),
         *by_text(visible, "target", needle),
@@ -146,9 +157,9 @@ def operation_hit(operation: Operation, needle: Needle) -> Hit:
     )
 
 
-def providers_found(user: User, needle: Needle) -> list[Hit]:
+def providers_found(who: Searcher, needle: Needle) -> list[Hit]:
     """By slug or name; there are few, so whatever their case."""
-    shown = access.visible_providers(user).filter(stands_in_for=None).order_by("name")
+    shown = access.visible_providers(who.user).filter(stands_in_for=None).order_by("name")
     low = needle.text.lower()
     hits = []
     for provider in shown[:FOUND]:
@@ -173,8 +184,8 @@ def providers_found(user: User, needle: Needle) -> list[Hit]:
 
 KINDS: Mapping[str, tuple[str, Finder]] = {
     "operations": ("Operations", operations_found),
-    "runs": ("Runs", lambda user, needle: runs_found(visible_runs(user), needle)),
-    "waits": ("Waits", lambda user, needle: waits_found(visible_waits(user), needle)),
-    "events": ("Events", lambda user, needle: events_found(visible_events(user), needle)),
+    "runs": ("Runs", lambda who, needle: runs_found(who.tenants, needle)),
+    "waits": ("Waits", lambda who, needle: waits_found(who.tenants, needle)),
+    "events": ("Events", lambda who, needle: events_found(who.tenants, needle)),
     "providers": ("Providers", providers_found),
 }

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from reconciliation.core.figures import AGES, Sent, day_of, place_of, within
-
-NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 
 def seconds(number: float) -> timedelta:
@@ -21,23 +19,18 @@ def test_a_day_without_operations_has_no_shares() -> None:
 
 
 def test_what_was_not_sent_counts_in_no_average() -> None:
-    day = day_of([Sent(0, None, NOON, by_person=True), Sent(1, None, None, by_person=False)])
+    day = day_of([Sent(0, None, True, True), Sent(1, None, False, False)])
     assert (day.sent, day.sends, day.sends_each) == (1, 1, 1.0)
     assert (day.settled, day.unaided, day.unaided_share) == (1, 0, 0.0)
 
 
 def test_four_sends_and_more_are_one_bar() -> None:
-    day = day_of(Sent(sends, None, None, by_person=False) for sends in (1, 1, 2, 3, 4, 9))
+    day = day_of(Sent(sends, None, False, False) for sends in (1, 1, 2, 3, 4, 9))
     assert day.by_sends == (2, 1, 1, 2)
 
 
-def test_latency_runs_from_no_answer_to_settled_and_is_never_negative() -> None:
-    rows = [
-        Sent(1, NOON, NOON + seconds(30), by_person=False),
-        Sent(1, NOON, NOON - seconds(1), by_person=False),
-        Sent(1, NOON, None, by_person=False),
-        Sent(1, None, NOON, by_person=False),
-    ]
+def test_latencies_ascend_and_are_never_negative() -> None:
+    rows = [Sent(1, length, True, False) for length in (30.0, None, -1.0)]
     assert day_of(rows).latencies == (seconds(0), seconds(30))
 
 

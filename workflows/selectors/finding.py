@@ -25,7 +25,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 @JSONField.register_lookup
-class HasValue(Lookup):  # type: ignore[type-arg]  # generic for the type checker alone
+class HasValue(Lookup):
     """Whether one of an object's values is this text; a GIN index finds it."""
 
     lookup_name = "has_value"

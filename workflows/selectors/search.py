@@ -1,10 +1,10 @@
-"""Runs, waits and events that fit what a person typed, among those that they may see."""
+"""Runs, waits and events that fit what a person typed, of the tenants that they may see."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from uuid import UUID
 
-from django.db.models import QuerySet
 from django.urls import reverse
 
 from workflows.core.needles import Fit, Needle
@@ -16,7 +16,8 @@ from workflows.selectors.words import heading
 NOT_READ = ("input", "failure")
 
 
-def runs_found(visible: QuerySet[Run], needle: Needle) -> list[Hit]:
+def runs_found(tenants: Collection[UUID], needle: Needle) -> list[Hit]:
+    visible = Run.objects.filter(tenant__in=tenants)
     ways = [
         *by_id(visible, needle),
         *by_text(visible, "start_key", needle),
@@ -49,8 +50,9 @@ def named_of(run: Run, needle: Needle) -> list[tuple[str, str]]:
     return [("start key", run.start_key or ""), *labels, *pair]
 
 
-def waits_found(visible: QuerySet[Wait], needle: Needle) -> list[Hit]:
+def waits_found(tenants: Collection[UUID], needle: Needle) -> list[Hit]:
     """Waits by their correlation; they are seen on the page of their run."""
+    visible = Wait.objects.filter(tenant__in=tenants)
     rows = among(visible, by_text(visible, "correlation", needle))
     hits = []
     for wait in rows.select_related("run").defer("run__input"):
@@ -72,7 +74,8 @@ def waits_found(visible: QuerySet[Wait], needle: Needle) -> list[Hit]:
     return ranked(hits)
 
 
-def events_found(visible: QuerySet[Event], needle: Needle) -> list[Hit]:
+def events_found(tenants: Collection[UUID], needle: Needle) -> list[Hit]:
+    visible = Event.objects.filter(tenant__in=tenants)
     ways = [
         *by_id(visible, needle),
         *by_text(visible, "event_id", needle),
