@@ -39,7 +39,7 @@ from workflows.models.ids import id_at
 DAY = timedelta(days=1)
 MONTH = timedelta(days=30)
 # The newest of the day, whoever may see them.
-OPERATIONS_LOOKED_AT = 3_000
+OPERATIONS_LOOKED_AT = 2_000
 # The oldest of those without an outcome.
 UNSETTLED_LOOKED_AT = 10_000
 COUNTED = 1_000

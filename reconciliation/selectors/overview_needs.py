@@ -13,6 +13,7 @@ from reconciliation.models import Hold, ReviewQueue
 from reconciliation.overview_pages import Need
 from reconciliation.selectors.queue import detail_of, subject_of, url_of
 from reconciliation.selectors.words import amount_of, sentence_of
+from workflows.selectors.words import counted
 
 NEEDS_SHOWN = 6
 SHOWN_WITH = ("run", "event__source", "operation")
@@ -68,3 +69,23 @@ def need_of(hold: Hold, now: datetime) -> Need:
         is_late=hold.due_at <= now,
         amount=amount_of(hold.operation) if hold.operation else "",
     )
+
+
+def own_news(user: User, since: datetime, now: datetime) -> str:
+    """What became of the cases of `user` after `since`: "1 new case is yours."; empty for nothing.
+
+    Only what asks for them: a new case, or one that is past due now.
+    """
+    counts = (
+        access.open_holds(user)
+        .filter(theirs(user))
+        .aggregate(
+            new=Count("pk", filter=Q(opened_at__gt=since)),
+            late=Count("pk", filter=Q(due_at__gt=since, due_at__lte=now)),
+        )
+    )
+    new, late = counts["new"], counts["late"]
+    said = [f"{counted(new, 'new case')} {'is' if new == 1 else 'are'} yours."] if new else []
+    if late:
+        said.append(f"{counted(late, 'case')} of yours {'is' if late == 1 else 'are'} past due.")
+    return " ".join(said)

@@ -26,6 +26,9 @@
     setTimeout(() => toast.remove(), 6000);
   };
 
+  // What a poll has to say of the reader's own cases.
+  document.addEventListener("say", (event) => say(event.detail.text));
+
   const alertWith = (template, fill, place) => {
     const content = template.content.cloneNode(true);
     for (const [selector, text] of Object.entries(fill)) $(selector, content).textContent = text;

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from http import HTTPStatus
 from typing import Protocol
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.dateparse import parse_datetime
 from django_htmx.middleware import HtmxDetails
 
 STOP_POLLING = 286  # htmx: swap this in, and poll no more
@@ -45,3 +46,12 @@ def nothing_new(request: SignedIn, seen: str) -> HttpResponse | None:
     if request.GET.get("seen") != seen:
         return None
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+def moment(text: str) -> datetime | None:
+    """A time with its zone from an address; None for what is none."""
+    try:
+        at = parse_datetime(text)
+    except ValueError:
+        return None
+    return at if at is not None and at.tzinfo is not None else None
