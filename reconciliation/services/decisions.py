@@ -299,7 +299,7 @@ def move_run(run: Run, kind: DecisionKind) -> None:
     if kind is DecisionKind.FAIL_RUN:
         failure = {"reason": "decided", "message": "A person ended it."}
         moved = Run.objects.move(run, RunState.FAILED, failure=failure)
-        cancel_open(run.pk)
+        cancel_open([run.pk])
     else:
         # What was tried before the decision does not count against what comes after it.
         moved = Run.objects.move(run, RunState.READY, failure=None, failures=0, losses=0)

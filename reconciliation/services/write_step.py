@@ -260,7 +260,7 @@ def drop(claim: Claim, operation: Operation) -> kinds.Cancel:
 
     def dropped() -> None:
         ensure_moved(Operation.objects.move(operation, OperationState.INTENDED))
-        close_all(claim.run, by)  # it closes what is only intended
+        close_all([claim.run], by)  # it closes what is only intended
 
     return kinds.Cancel(by, also=dropped)
 

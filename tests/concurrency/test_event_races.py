@@ -12,7 +12,9 @@ import pytest
 from django.db import transaction
 
 from tests.events import (
+    FAILING,
     GOING_ON,
+    SHARING,
     begun,
     delivered,
     driven,
@@ -23,14 +25,18 @@ from tests.events import (
     waiting,
 )
 from tests.racing import at_once, beside, in_rounds, wait_until_blocked
-from tests.waiting import wait_for
+from tests.waiting import LIMIT_SECONDS, wait_for
+from workflows.core.definitions import Child, Workflow
 from workflows.core.events import Outcome
 from workflows.models import Event, Match, Run, Wait
+from workflows.registry import registry
 from workflows.services.clock import database_now
+from workflows.services.ending import end_cancelled
 from workflows.services.executor import advance
 from workflows.services.inbox import lock_matching, receive
 from workflows.services.ownership import Keeper
 from workflows.services.results import result_of
+from workflows.services.run_view import RunView
 from workflows.services.stopping import cancel_run
 from workflows.services.sweep import wake_due_runs
 
@@ -170,3 +176,48 @@ def test_an_event_waits_for_one_that_was_before_it() -> None:
             assert delivered(event_id="evt_1").outcome is Outcome.MATCHED
         assert second.result(timeout=30).outcome is Outcome.LATE
     assert result_of(ended(run))[0] == "evt_1"
+
+
+# --- an event that several runs of one family could take, and the end of that family ----------
+
+FAMILY = Workflow("tests.waiting_family")
+
+
+@FAMILY.children()
+def bring_up(run: RunView) -> list[Child]:
+    return [Child(run.input["kind"], {"correlation": "48213"}) for _ in range(2)]
+
+
+def waiting_family(flow: Workflow) -> tuple[Run, list[Run]]:
+    """A run and the two that it waits for, which both wait for the same event."""
+    registry.add(flow)
+    parent = waiting(FAMILY, kind=flow.name)
+    return parent, [driven(child) for child in parent.children.order_by("pk")]
+
+
+@pytest.mark.parametrize("flow", [FAILING, SHARING], ids=["ambiguous", "shared"])
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("cancel_first", [True, False])
+def test_an_event_for_several_runs_and_the_end_of_their_parent_wait_for_each_other_in_one_order(
+    flow: Workflow, place: int, cancel_first: bool
+) -> None:
+    """Whichever row the two meet at, and whoever comes there first: neither holds what the other
+    one is waiting for."""
+    parent, children = waiting_family(flow)
+    acts = [partial(cancel_run, parent.pk, by="user:1 ada"), partial(delivered, event_id="evt_1")]
+    with beside() as do:
+        with transaction.atomic():
+            Run.objects.select_for_update().get(pk=children[place].pk)
+            begun_acts = []
+            for act in acts if cancel_first else reversed(acts):
+                begun_acts.append(do(act))
+                wait_until_blocked(len(begun_acts))
+        for each in begun_acts:
+            each.result(timeout=LIMIT_SECONDS)
+    event = Event.objects.get(event_id="evt_1")
+    while end_cancelled():
+        pass
+    parent.refresh_from_db()
+    assert parent.state == "cancelled"
+    assert set(parent.children.values_list("state", flat=True)) == {"cancelled"}
+    assert event.state in (("late", "stored") if flow is FAILING else ("late", "matched"))

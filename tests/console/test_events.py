@@ -142,7 +142,7 @@ def test_open_waits_say_what_they_are_for_and_what_came_close(viewer: Client) ->
 
 
 def test_a_run_that_is_over_waits_no_more(viewer: Client) -> None:
-    cancel_open(waiting().pk)
+    cancel_open([waiting().pk])
     page = list_at(viewer)
     assert page.waits.rows == ()
     assert "No run waits for an event" in viewer.get(EVENTS).content.decode()
