@@ -17,6 +17,7 @@ from guardian.shortcuts import assign_perm
 from tests.console.posting import fragment
 from tests.events import SHARING, TYPE, begun, delivered, driven, source, wait_of, waiting
 from tests.factories import person, stranger, tenant
+from tests.statements import most_read
 from workflows.event_pages import EventPage, EventsPage
 from workflows.models import Event, Run, Tenant
 from workflows.services.waits import cancel_open
@@ -100,6 +101,29 @@ def test_it_can_be_narrowed_by_kind_and_source(viewer: Client) -> None:
     assert len(list_at(viewer, "?state=nonsense&source=nothing").rows) == 3
     assert list_at(viewer, "?state=late").rows == ()
     assert "hidden by the choice above" in viewer.get(f"{EVENTS}?state=late").content.decode()
+
+
+def test_a_kind_that_is_rare_among_many_is_not_looked_for_among_them(viewer: Client) -> None:
+    """However many of another kind came after it."""
+    waiting()
+    delivered(event_id="evt_taken")
+    late = delivered(event_id="evt_late").event
+    many = [
+        Event(source=source(), tenant=tenant(), event_id=f"evt_{number}", type=TYPE)
+        for number in range(3000)
+    ]
+    Event.objects.bulk_create(many)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE workflows_event")
+    with CaptureQueriesContext(connection) as captured:
+        page = list_at(viewer, "?state=late")
+    assert [row.id for row in page.rows] == [late]
+    narrowed = [each["sql"] for each in captured if "= 'late'" in each["sql"]]
+    (asked,) = [sql for sql in narrowed if "COUNT" not in sql]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {asked}")
+        ((((document,),),),) = (cursor.fetchall(),)
+    assert most_read(document["Plan"], "workflows_event") == 1
 
 
 def test_pages_follow_each_other_by_key_over_several_tenants(viewer: Client) -> None:

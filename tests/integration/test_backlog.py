@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -14,6 +13,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from tests.claiming import ONCE, RESTED, acts, claimed, expire_lease, raising, ready_run, worker
 from tests.factories import advanced, started_run, tenant
 from tests.hinting import hinted
+from tests.statements import most_read
 from workflows.models import Pause, Run
 from workflows.registry import registry
 from workflows.services import executor
@@ -106,12 +106,6 @@ def rows_read(name: str, again: str | None) -> float:
         finally:
             cursor.execute("DEALLOCATE looked")
     return most_read(document["Plan"], "workflows_run")
-
-
-def most_read(node: dict[str, Any], table: str) -> float:
-    """The most rows of `table` that a part of this plan has read."""
-    here = node["Actual Rows"] * node["Actual Loops"] if node.get("Relation Name") == table else 0
-    return max([here, *(most_read(part, table) for part in node.get("Plans", []))])
 
 
 def test_of_all_workflows_what_has_been_due_longest_is_next() -> None:
