@@ -84,4 +84,4 @@ def in_rounds(number: int, *acts: Callable[[int], Any]) -> None:
     with beside() as run:
         futures = [run(lambda act=act: all_rounds(act)) for act in acts]  # type: ignore[misc]
         for future in futures:
-            future.result(timeout=LIMIT_SECONDS)
+            future.result(timeout=LIMIT_SECONDS + number)

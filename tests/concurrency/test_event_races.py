@@ -42,7 +42,7 @@ from workflows.services.sweep import wake_due_runs
 
 pytestmark = pytest.mark.usefixtures("committed_db")
 
-ROUNDS, FEWER = 60, 30
+MANY = 1000  # rounds among which every order has come about
 
 
 def ended(run: Run) -> Run:
@@ -57,11 +57,11 @@ def taken(run: Run) -> list[str]:
     return list(Match.objects.filter(wait__run=run).values_list("event__event_id", flat=True))
 
 
-def test_an_event_and_the_opening_of_its_wait_find_each_other() -> None:
-    runs = [begun(correlation=f"c{place}") for place in range(ROUNDS)]
+def test_an_event_and_the_opening_of_its_wait_find_each_other(races: int) -> None:
+    runs = [begun(correlation=f"c{place}") for place in range(races)]
     keeper = Keeper()
     in_rounds(
-        ROUNDS,
+        races,
         lambda place: advance(runs[place].pk, keeper),
         lambda place: delivered(f"c{place}", event_id=f"evt_{place}"),
     )
@@ -92,8 +92,11 @@ def test_at_the_deadline_whoever_comes_first_decides(event_first: bool) -> None:
     assert wait_of(run).state in ("resolved", "expired")
 
 
-def test_an_event_and_a_deadline_at_once_take_one_branch_and_the_time_says_which() -> None:
-    runs = [waiting(GOING_ON, f"c{place}") for place in range(ROUNDS)]
+def test_an_event_and_a_deadline_at_once_take_one_branch_and_the_time_says_which(
+    races: int,
+) -> None:
+    """Thousands of times with `--races`: the loser is kept, and no run takes both or none."""
+    runs = [waiting(GOING_ON, f"c{place}") for place in range(races)]
     keeper = Keeper()
 
     def let_it_come(place: int) -> None:
@@ -106,9 +109,11 @@ def test_an_event_and_a_deadline_at_once_take_one_branch_and_the_time_says_which
         wait_for(lambda: wake_due_runs() or not run.exists(), "it goes on")
         advance(runs[place].pk, keeper)
 
-    in_rounds(ROUNDS, let_it_come, lambda place: delivered(f"c{place}", event_id=f"evt_{place}"))
+    in_rounds(races, let_it_come, lambda place: delivered(f"c{place}", event_id=f"evt_{place}"))
+    won: Counter[str] = Counter()
     for place, run in enumerate(runs):
         got = result_of(ended(swept(run)))
+        won[wait_of(run).state] += 1
         event, wait = Event.objects.get(event_id=f"evt_{place}"), wait_of(run)
         assert wait.deadline is not None
         if event.received_at <= wait.deadline:
@@ -117,6 +122,8 @@ def test_an_event_and_a_deadline_at_once_take_one_branch_and_the_time_says_which
         else:
             assert (event.state, wait.state, got) == ("late", "expired", None)
             assert taken(run) == []
+    assert won.total() == races
+    assert races < MANY or won.keys() == {"resolved", "expired"}, won
 
 
 def test_twenty_deliveries_of_one_event_are_one_event() -> None:
@@ -148,10 +155,10 @@ def test_one_id_under_two_correlations_at_once_is_one_event() -> None:
     assert sorted(driven(run).state for run in runs) == ["completed", "waiting"]
 
 
-def test_an_event_and_a_cancellation_at_once_end_the_run_once() -> None:
-    runs = [waiting(correlation=f"c{place}") for place in range(FEWER)]
+def test_an_event_and_a_cancellation_at_once_end_the_run_once(races: int) -> None:
+    runs = [waiting(correlation=f"c{place}") for place in range(races // 2)]
     in_rounds(
-        FEWER,
+        races // 2,
         lambda place: cancel_run(runs[place].pk, by="user:1 ada"),
         lambda place: delivered(f"c{place}", event_id=f"evt_{place}"),
     )
