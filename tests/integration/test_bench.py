@@ -136,7 +136,7 @@ def test_events_gives_latency_rates_memory_and_plans(server_of_the_tests: None) 
         assert found["unmatched_to_bare"]["median"] > 0
         assert found["matched_to_bare"]["median"] > 0
         assert sum(found["memory"]["answers"].values()) == events.LARGE_AT_ONCE
-    assert [plan["error"] for plan in document["statements"]] == [None] * 8
+    assert [plan["error"] for plan in document["statements"]] == [None] * 9
     assert "event to its run's next step, ms" in "\n".join(events.lines(document))
 
 

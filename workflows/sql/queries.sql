@@ -484,6 +484,24 @@ VALUES (
 )
 RETURNING id
 
+-- latest_wait --
+-- The latest wait of a step and visit, with each event that it got, the oldest first; one row while
+-- it has none.
+SELECT w.id AS wait, w.state AS wait_state, to_json(w.event_types) AS wait_types,
+    w.correlation AS wait_correlation, e.id, e.event_id, e.type, e.correlation, e.received_at,
+    e.encoding, e.body, s.slug, s.scheme, s.max_bytes
+FROM (
+    SELECT id, state, event_types, correlation
+    FROM workflows_wait
+    WHERE run_id = %(run)s AND step = %(step)s AND visit = %(visit)s
+    ORDER BY id DESC
+    LIMIT 1
+) w
+LEFT JOIN workflows_match m ON m.wait_id = w.id
+LEFT JOIN workflows_event e ON e.id = m.event_id
+LEFT JOIN workflows_eventsource s ON s.id = e.source_id
+ORDER BY e.received_at, e.id
+
 -- take_events --
 -- Let an open wait, whose run and key are locked, take what is stored for it, the oldest first: what
 -- came in time. With all that it needs it is resolved; else, when its deadline is past, over. What
