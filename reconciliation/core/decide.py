@@ -221,6 +221,15 @@ def send(facts: Facts, now: datetime, purpose: Purpose) -> Move:
     return Send(purpose) if due is None or due <= now else Wait(due, WaitReason.PAUSE)
 
 
+def turned_away(facts: Facts) -> bool:
+    """Whether a write that its run has just come to is not to be sent now, and never was: the run
+    may take the step that its author has declared for that."""
+    never_sent = facts.state is OperationState.INTENDED and not any(
+        sent.may_have_effect for sent in facts.sent
+    )
+    return facts.dispatch is Dispatch.OFF and never_sent and facts.send_again is None
+
+
 def resent(facts: Facts, last: Sent) -> bool:
     """Whether a person has let it be sent again after `last`."""
     return facts.send_again is not None and facts.send_again >= last.started_at

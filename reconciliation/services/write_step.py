@@ -17,7 +17,7 @@ from datetime import datetime
 
 import structlog
 
-from reconciliation.core.decide import decide
+from reconciliation.core.decide import decide, turned_away
 from reconciliation.core.errors import DispatchTurnedOff, RunCancelled
 from reconciliation.core.facts import (
     HOLD_SENTENCES,
@@ -38,6 +38,7 @@ from reconciliation.core.facts import (
 )
 from reconciliation.core.states import OperationState, Purpose
 from reconciliation.models import Evidence, Operation, Provider
+from reconciliation.services.audit import add_entry
 from reconciliation.services.facts import load_facts
 from reconciliation.services.holds import (
     ensure_moved,
@@ -185,6 +186,9 @@ def end_of_part(claim: Claim, operation: Operation, move: Move, facts: Facts) ->
         case Hold(reason):
             return hold(operation, reason, facts)
         case Wait(until, reason):
+            assert claim.step.write is not None
+            if reason is WaitReason.DISPATCH and claim.step.write.when_off and turned_away(facts):
+                return pass_by(operation, claim.step.write.when_off)
             return park(operation, until, reason)
         case _:
             raise AssertionError(f"{move} is the worker's own")
@@ -252,6 +256,17 @@ def give_up(claim: Claim, operation: Operation) -> kinds.Result:
         "abandoned",
         f"The operation was abandoned: {operation.summary}. Its outcome stays as it was.",
     )
+
+
+def pass_by(operation: Operation, step: str) -> kinds.Result:
+    """Dispatch is off and nothing was sent: the run goes on without it, as its author declared."""
+
+    def passed() -> None:
+        ensure_moved(Operation.objects.move(operation, OperationState.ABANDONED, due_at=None))
+        detail = {"goes_on_at": step}
+        add_entry("system", "abandoned: dispatch was off", f"operation:{operation.pk}", detail)
+
+    return kinds.Done(None, also=passed, goto=step)
 
 
 def drop(claim: Claim, operation: Operation) -> kinds.Cancel:
