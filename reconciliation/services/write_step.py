@@ -39,7 +39,7 @@ from reconciliation.core.facts import (
 from reconciliation.core.states import OperationState, Purpose
 from reconciliation.models import Evidence, Operation, Provider
 from reconciliation.services.audit import add_entry
-from reconciliation.services.facts import load_facts
+from reconciliation.services.facts import facts_to_move, load_facts
 from reconciliation.services.holds import (
     ensure_moved,
     not_ready,
@@ -116,7 +116,8 @@ def not_an_intent(claim: Claim, value: object) -> str:
 def open_by_sending(claim: Claim, operation: Operation) -> None:
     """Open the operation and claim its first send in one commit, where it is to be sent at once;
     else open it alone."""
-    move = decide(load_facts(operation), database_now())
+    # As of the moment at which it was described: nothing has happened to it since.
+    move = decide(load_facts(operation), operation.created_at)
     if isinstance(move, Send):
         send_if_allowed(operation, claim, move.purpose)
     if not is_written_down(operation):
@@ -158,7 +159,7 @@ def settle(claim: Claim, operation: Operation) -> kinds.Result:
     """Decide and do, until a decision ends the worker's part."""
     checked: list[Evidence] = []
     while True:
-        facts = load_facts(operation, checked)
+        facts = facts_to_move(operation, checked)
         move = decide(facts, database_now())
         match move:
             case Send(purpose):

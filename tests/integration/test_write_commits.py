@@ -23,14 +23,18 @@ from tests.factories import (
     wait_until,
 )
 from tests.sending import parking_contract, the_operation
+from tests.statements import statements
 from workflows.core.definitions import END, Workflow
 from workflows.core.errors import LostOwnership
 from workflows.core.intents import Intent
 from workflows.registry import registry
+from workflows.services.executor import take
+from workflows.services.ownership import Keeper
 from workflows.services.results import result_of
 from workflows.services.run_view import RunView
 from workflows.services.runs import start
 
+READS = 24  # of a write, its step's own and those of the step after it
 WRITES = ("INSERT", "UPDATE", "DELETE")
 
 
@@ -70,6 +74,23 @@ def test_a_write_is_three_commits(committed_db: str, destination: RunningDestina
     settling = [table for each in list(commits(made.captured_queries))[2:] for table in each]
     assert settling == ["evidence", "operation"]  # in the checkpoint's own transaction
     assert the_operation().state == "verified"
+
+
+@pytest.mark.django_db
+def test_once_its_effect_is_proven_a_write_asks_no_more_whether_it_may_be_sent(
+    destination: RunningDestination,
+) -> None:
+    """Nor does it read anything else twice that cannot have changed: it costs a round trip each."""
+    ready_provider("payments", destination.url)
+    claim = claim_at_write(started_run("refund"))
+    with statements() as sent:
+        take(claim, Keeper())
+    assert the_operation().state == "verified"
+    assert (
+        sum("reconciliation_dispatchstop" in sql for sql in sent) == 2
+    )  # decided, and last moment
+    assert sum('FROM "reconciliation_reviewqueue"' in sql for sql in sent) == 1
+    assert sum(sql.startswith("SELECT") for sql in sent) <= READS
 
 
 @pytest.mark.django_db
