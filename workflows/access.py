@@ -53,11 +53,6 @@ def controlled_run_for(user: User, run: UUID) -> Run:
     return found
 
 
-def controlled_tenants(user: User) -> QuerySet[Tenant]:
-    """Those of the visible tenants whose runs, and so whose events, this person may act on."""
-    return objects_with(user, "workflows.control_runs", visible_tenants(user))
-
-
 def visible_events(user: User) -> QuerySet[Event]:
     return Event.objects.filter(tenant__in=visible_tenants(user))
 
