@@ -22,6 +22,7 @@ from romulus_site.bench import (
     events,
     history,
     latency,
+    operations,
     recovery,
     report,
     start,
@@ -137,8 +138,19 @@ def test_events_gives_latency_rates_memory_and_plans(server_of_the_tests: None) 
         assert found["unmatched_to_bare"]["median"] > 0
         assert found["matched_to_bare"]["median"] > 0
         assert sum(found["memory"]["answers"].values()) == events.LARGE_AT_ONCE
-    assert [plan["error"] for plan in document["statements"]] == [None] * 8
+    assert [plan["error"] for plan in document["statements"]] == [None] * 9
     assert "event to its run's next step, ms" in "\n".join(events.lines(document))
+
+
+@pytest.mark.processes
+def test_operations_gives_the_costs_of_a_write_beside_its_bare_calls(
+    server_of_the_tests: None,
+) -> None:
+    document = measured("operations", "--runs", 1, "--writes", 2, "--repeats", 1)
+    assert document["operations_per_second"]["median"] > 0
+    assert document["steady_write"]["commits"]["median"] > 0
+    assert document["overhead_ms"].keys() == SUMMARY
+    assert "\n".join(operations.lines(document))
 
 
 @pytest.mark.processes
