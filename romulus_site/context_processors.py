@@ -82,6 +82,11 @@ class Shell:
         return (user.is_authenticated and user.get_full_name()) or user.get_username()
 
     @property
+    def mail_is_logged(self) -> bool:
+        """Whether mail goes to the log because no server is set up; reset links stand there."""
+        return settings.EMAIL_BACKEND == "django.core.mail.backends.console.EmailBackend"
+
+    @property
     def environment(self) -> str:
         return settings.ROMULUS_ENVIRONMENT
 
