@@ -13,7 +13,9 @@ class SiteConfig(AppConfig):
         from django.contrib import admin
 
         from romulus_site.accounts import record
+        from romulus_site.rights import gone
 
         record.connect()
+        gone.connect()
         # One way in: the admin's own login page would know neither second factors nor throttling.
         admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]

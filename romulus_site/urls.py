@@ -13,6 +13,7 @@ urlpatterns = [
     path("needs-you/", views.needs_you, name="needs_you"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("admin/rights/", include("romulus_site.rights.urls")),
     path("admin/", admin.site.urls),
     path("", include("workflows.urls")),
     path("", include("reconciliation.urls")),

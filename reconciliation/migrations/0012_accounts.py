@@ -1,6 +1,7 @@
-"""The table in which signing in is throttled, so that many consoles count together.
+"""The right to set a queue up, and the table in which signing in is throttled.
 
-As `createcachetable` makes it. Unlogged: a crash of the database may forget who tried how often.
+The table is as `createcachetable` makes it, so that many consoles count together. Unlogged: a crash
+of the database may forget who tried how often.
 """
 
 from django.db import migrations
@@ -10,6 +11,17 @@ class Migration(migrations.Migration):
     dependencies = [("reconciliation", "0007_never_sent")]
 
     operations = [
+        migrations.AlterModelOptions(
+            name="reviewqueue",
+            options={
+                "permissions": [
+                    ("decide", "Can decide holds"),
+                    ("assign", "Can assign holds"),
+                    ("second", "Can confirm the decisions of others"),
+                    ("configure", "Can set it up"),
+                ]
+            },
+        ),
         migrations.RunSQL(
             sql="""
                 CREATE UNLOGGED TABLE romulus_cache (
@@ -20,5 +32,5 @@ class Migration(migrations.Migration):
                 CREATE INDEX romulus_cache_expires ON romulus_cache (expires);
             """,
             reverse_sql="DROP TABLE romulus_cache",
-        )
+        ),
     ]

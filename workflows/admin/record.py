@@ -6,31 +6,28 @@ the run's page, for those who may see them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
-from guardian.admin import GuardedModelAdmin
 
 from workflows import access
+from workflows.admin.guarded import Guarded, actor
+from workflows.admin.kept import Kept
 from workflows.models import Attempt, Run, Tenant
+from workflows.services.tenants import save_tenant
 
 if TYPE_CHECKING:
-    ReadOnlyBase = admin.ModelAdmin[Any]
-    TenantBase = admin.ModelAdmin[Tenant]
-else:
-    ReadOnlyBase = admin.ModelAdmin
-    TenantBase = GuardedModelAdmin
+    from django.forms import ModelForm
 
 
 admin.site.site_header = admin.site.site_title = "Romulus administration"
 
 
-class ReadOnly(ReadOnlyBase):
+class ReadOnly(Kept):
     """Shows rows and changes none: no adding, changing or deleting, and no action on many."""
 
-    actions = None
     show_full_result_count = False
     list_per_page = 50
 
@@ -40,20 +37,22 @@ class ReadOnly(ReadOnlyBase):
     def has_change_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
         return False
 
-    def has_delete_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
-        return False
-
 
 @admin.register(Tenant)
-class TenantAdmin(TenantBase):
-    """Who may see a tenant is set under "Object permissions". Tenants are not deleted."""
-
+class TenantAdmin(Guarded):
+    kind = "tenant"
     list_display = ("name", "slug")
     search_fields = ("name", "slug")
-    actions = None
+    instead = "A tenant that is no more: take everybody's rights on it."
 
-    def has_delete_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
-        return False
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: Tenant,
+        form: ModelForm[Tenant],
+        change: bool,  # noqa: ARG002 (Django's name)
+    ) -> None:
+        save_tenant(obj, by=actor(request), changed=form.changed_data)
 
 
 @admin.register(Run)
@@ -74,10 +73,14 @@ class RunAdmin(ReadOnly):
         "finished_at",
     )
     list_display = ("id", "workflow", "version", "tenant", "state", "step", "created_at")
+    instead = "A run that is not wanted is cancelled on its own page."
     list_filter = ("state", "workflow")
     list_select_related = ("tenant",)
     search_fields = ("id", "start_key")
     ordering = ("-id",)
+
+    def recorded_as(self, row: Run) -> str:
+        return f"run:{row.pk}"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
         return access.visible_runs(request.user)  # type: ignore[arg-type]  # staff are signed in
