@@ -45,7 +45,9 @@ class Shell:
             NavItem("Audit record", reverse("audit"), "audit", "l", here == "audit", minor=True),
         ]
         if self._request.user.is_staff:
-            items.append(NavItem("Admin", reverse("admin:index"), "shield", "a", False, minor=True))
+            items.append(
+                NavItem("Admin", reverse("admin:index"), "shield", "a", here == "admin", minor=True)
+            )
         return items
 
     @property
@@ -53,6 +55,8 @@ class Shell:
         """The list that the page belongs to; empty on error pages."""
         match = self._request.resolver_match
         name = (match.url_name if match else "") or ""
+        if match and (match.namespace == "admin" or name.startswith("rights")):
+            return "admin"
         if name.startswith(("review", "operation")):
             return "review"
         if name.startswith("event"):

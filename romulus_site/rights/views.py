@@ -18,14 +18,13 @@ from romulus_site.rights.change import (
     Holder,
     RightsChangedMeanwhile,
     RightsRefused,
-    direct_rights,
     holder_name,
     set_rights,
 )
 from romulus_site.rights.kinds import KINDS, Kind
 from romulus_site.rights.pages import ChangePage, Choice
 from romulus_site.rights.what import known, what_can
-from romulus_site.rights.who import held_by, who_can
+from romulus_site.rights.who import GIVEN, held_by, who_can
 from workflows.rights import holds
 from workflows.services.clock import database_now
 from workflows.views.requests import SeeOther, SignedIn
@@ -86,13 +85,13 @@ def rights_change(request: SignedIn, kind: str, pk: UUID, whose: str, holder: in
         raise Http404
     who: Holder = get_object_or_404(WHOSE[whose], pk=holder)
     if request.method != "POST":
-        return asked(request, found, subject, who, direct_rights(subject, who))
+        return asked(request, found, subject, who)
     wanted = set(request.POST.getlist("right"))
     seen = set(request.POST.get("seen", "").split())
     try:
         set_rights(subject, who, wanted, seen=seen, by=request.user)
     except RightsChangedMeanwhile as why:
-        return asked(request, found, subject, who, direct_rights(subject, who), why)
+        return asked(request, found, subject, who, why=why)
     except RightsRefused as why:
         return asked(request, found, subject, who, wanted, why)
     return SeeOther(reverse("rights", args=[found.slug, subject.pk]))
@@ -103,12 +102,12 @@ def asked(
     kind: Kind,
     subject: Any,
     who: Holder,
-    ticked: set[str],
+    wanted: set[str] | None = None,
     why: RightsRefused | None = None,
 ) -> HttpResponse:
-    """The form; `ticked` are the rights as they stand, or as somebody wanted them in vain."""
-    present = direct_rights(subject, who)
+    """The form, with the rights as they stand ticked, or as somebody `wanted` them in vain."""
     means = held_by(kind, subject, who)
+    present = {codename for codename, how in means.items() if GIVEN in how}
     page = ChangePage(
         kind=kind,
         subject=subject,
@@ -117,8 +116,8 @@ def asked(
         choices=[
             Choice(
                 right=right,
-                held=right.codename in ticked,
-                means=[each for each in means[right.codename] if each != "given"],
+                held=right.codename in (present if wanted is None else wanted),
+                means=[each for each in means[right.codename] if each != GIVEN],
                 not_yours=not holds(request.user, kind.full(right.codename), subject),
             )
             for right in kind.rights
