@@ -18,7 +18,7 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.forms import UserChangeForm
 from django.contrib.auth.models import Group, Permission, User
 from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -33,7 +33,7 @@ from romulus_site.accounts.people import (
     remove_factors,
     save_account,
 )
-from romulus_site.rights.kinds import KINDS
+from workflows.admin import ReadOnly
 from workflows.admin.guarded import signed_in
 from workflows.admin.kept import Kept
 
@@ -56,11 +56,20 @@ LAST = "This is the last active administrator: make another one first."
 
 
 def of_all() -> QuerySet[Permission]:
-    """What may be held on all of a kind: what the admin itself asks, and seeing. The rest is held
-    on one object, on its page of rights."""
-    on_one = [right.codename for kind in KINDS.values() for right in kind.rights if not right.shows]
+    """What may be held on all of a kind: seeing it, and for what is set up here adding and
+    changing it. The rest is held on one object, on its page of rights."""
+    registered = admin.site._registry
+    shown = {model._meta.model_name for model in registered}
+    read = {
+        model._meta.model_name for model, each in registered.items() if isinstance(each, ReadOnly)
+    }
     ours = Permission.objects.filter(content_type__app_label__in=["workflows", "reconciliation"])
-    return ours.exclude(codename__in=on_one).select_related("content_type")
+    seeing = Q(codename__startswith="view_", content_type__model__in=shown)
+    setting_up = Q(content_type__model__in=shown - read) & (
+        Q(codename__startswith="add_") | Q(codename__startswith="change_")
+    )
+    found = ours.filter(seeing | setting_up | Q(codename="add_contractversion"))
+    return found.exclude(codename="view_payloads").select_related("content_type")
 
 
 class ForAdministrators(Kept):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 
 
 class SiteConfig(AppConfig):
@@ -15,6 +15,7 @@ class SiteConfig(AppConfig):
         from romulus_site.accounts import record
         from romulus_site.rights import gone
 
+        apps.get_app_config("auth").verbose_name = "People and groups"
         record.connect()
         gone.connect()
         # One way in: the admin's own login page would know neither second factors nor throttling.

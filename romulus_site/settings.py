@@ -302,6 +302,7 @@ ROMULUS_ENVIRONMENT = os.environ.get("ROMULUS_ENVIRONMENT", "")
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = True
+FORMAT_MODULE_PATH = "romulus_site.formats"
 USE_TZ = True
 STATIC_URL = "static/"
 # Files are served from where they lie; a folder is only for a web server in front.

@@ -242,7 +242,7 @@ def test_while_a_secret_is_rotated_both_count_until_the_old_one_ends(admin: Clie
     [
         ({"label": "", "value": STANDARD_SECRET}, "label", "required"),
         ({"label": "first", "value": STANDARD_SECRET}, "label", "a secret of this name"),
-        ({"label": "new", "value": "short"}, "value", "between 16 and 500"),
+        ({"label": "new", "value": "t00brief"}, "value", "between 16 and 500"),
         ({"label": "new", "value": "no base64, this one!"}, "value", "is base64"),
         (
             {"label": "new", "value": STANDARD_SECRET, "old_ones_end": "2020-01-01 00:00"},

@@ -33,6 +33,7 @@ class Kept(KeptBase):
     """Rows stay. Whoever would delete one is told what would have gone with it."""
 
     actions = None
+    show_facets = admin.ShowFacets.NEVER  # a count of the whole table for each choice
     instead = ""  # what to do in its place, as a sentence
 
     def has_delete_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
