@@ -279,7 +279,9 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "romulus_cache",  # made by a migration
         "OPTIONS": {"MAX_ENTRIES": 10_000},
-    }
+    },
+    # How many events a source delivered in a minute: in each process, since it is asked for each.
+    "deliveries": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
 }
 
 # --- e-mail ---------------------------------------------------------------------------------
