@@ -45,7 +45,9 @@ class Shell:
             NavItem("Audit record", reverse("audit"), "audit", "l", here == "audit", minor=True),
         ]
         if self._request.user.is_staff:
-            items.append(NavItem("Admin", reverse("admin:index"), "shield", "a", False, minor=True))
+            items.append(
+                NavItem("Admin", reverse("admin:index"), "shield", "a", here == "admin", minor=True)
+            )
         return items
 
     @property
@@ -53,6 +55,8 @@ class Shell:
         """The list that the page belongs to; empty on error pages."""
         match = self._request.resolver_match
         name = (match.url_name if match else "") or ""
+        if match and (match.namespace == "admin" or name.startswith("rights")):
+            return "admin"
         if name.startswith(("review", "operation")):
             return "review"
         if name.startswith("event"):
@@ -80,6 +84,11 @@ class Shell:
     def person(self) -> str:
         user = self._request.user
         return (user.is_authenticated and user.get_full_name()) or user.get_username()
+
+    @property
+    def mail_is_logged(self) -> bool:
+        """Whether mail goes to the log because no server is set up; reset links stand there."""
+        return settings.EMAIL_BACKEND == "django.core.mail.backends.console.EmailBackend"
 
     @property
     def environment(self) -> str:
