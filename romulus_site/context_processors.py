@@ -37,6 +37,7 @@ class Shell:
     def nav(self) -> list[NavItem]:
         here = self._section
         items = [
+            NavItem("Overview", reverse("start"), "overview", "o", here == "overview"),
             NavItem("Review queue", reverse("review"), "queue", "q", here == "review", counts=True),
             NavItem("Runs", reverse("runs"), "runs", "r", here == "runs"),
             NavItem("Events", reverse("events"), "events", "e", here == "events"),
@@ -57,6 +58,8 @@ class Shell:
         name = (match.url_name if match else "") or ""
         if match and (match.namespace == "admin" or name.startswith("rights")):
             return "admin"
+        if name == "start":
+            return "overview"
         if name.startswith(("review", "operation")):
             return "review"
         if name.startswith("event"):
@@ -79,6 +82,16 @@ class Shell:
         from reconciliation.selectors.dispatch_page import banner_stops
 
         return banner_stops(self._request.user)
+
+    @cached_property
+    def live(self) -> bool:
+        """Whether pages keep themselves up to date for this person."""
+        return bool(self._request.profile.live)  # type: ignore[attr-defined]
+
+    @property
+    def letters(self) -> bool:
+        """Whether single letters are shortcuts for this person."""
+        return bool(self._request.profile.letters)  # type: ignore[attr-defined]
 
     @property
     def person(self) -> str:

@@ -8,7 +8,6 @@ from django.urls import include, path
 from romulus_site import health, views
 
 urlpatterns = [
-    path("", views.start, name="start"),
     path("", include("romulus_site.accounts.urls")),
     path("needs-you/", views.needs_you, name="needs_you"),
     path("healthz", health.healthz, name="healthz"),
