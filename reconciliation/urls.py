@@ -8,9 +8,23 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from reconciliation.views import audit, dispatch, held_runs, operations, providers, review
+from reconciliation.views import (
+    audit,
+    dispatch,
+    held_runs,
+    operations,
+    overview,
+    profile,
+    providers,
+    review,
+    search,
+)
 
 urlpatterns: list[URLPattern] = [
+    path("", overview.overview, name="start"),
+    path("search/", search.search, name="search"),
+    path("profile/", profile.profile, name="profile"),
+    path("profile/live/", profile.profile_live, name="profile_live"),
     path("review/", review.review, name="review"),
     path("audit/", audit.audit, name="audit"),
     path("dispatch/", dispatch.dispatch, name="dispatch"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
@@ -12,7 +13,11 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
 from django.urls import Resolver404, resolve
 from django.utils.cache import patch_vary_headers
+from django.utils.functional import SimpleLazyObject
 from django.utils.http import url_has_allowed_host_and_scheme
+
+if TYPE_CHECKING:
+    from reconciliation.models import Profile
 
 HOOKS = "/hooks/"
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
@@ -63,6 +68,27 @@ def hooks_apart(get_response: GetResponse) -> GetResponse:
         return response
 
     return middleware
+
+
+def own_profile(get_response: GetResponse) -> GetResponse:
+    """Give each request the preferences of its person as `profile`, read once something asks.
+
+    Django's own current time zone stays UTC: forms say in which zone they read a time, and what
+    prints a time with the words "UTC" beside it prints UTC. Times in the person's own zone are
+    printed by the tags of `romulus_site.templatetags`, each with its zone.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        request.profile = SimpleLazyObject(lambda: _profile_of(request))  # type: ignore[attr-defined]
+        return get_response(request)
+
+    return middleware
+
+
+def _profile_of(request: HttpRequest) -> Profile:
+    from reconciliation.services.profiles import profile_of
+
+    return profile_of(request.user)
 
 
 def session_ended(get_response: GetResponse) -> GetResponse:

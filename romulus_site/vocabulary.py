@@ -172,6 +172,19 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "no_broker": Word("No broker", "hold", "unavailable", "its messages reach nobody"),
         "no_sweep": Word("Sweeps no more", "hold", "warn", "does not look for due work"),
     },
+    # An effect that is known not to be as it was meant.
+    "wrong": {
+        "double": Word("More than once", "bad", "duplicate", "it took effect more than once"),
+        "check": Word(
+            "Result check failed",
+            "bad",
+            "postcondition_failed",
+            "accepted, but the result is not as expected",
+        ),
+    },
+    "due": {
+        "late": Word("Past due", "hold", "clock", "it was to be decided before now"),
+    },
     # What would become of a run under the latest version of its workflow.
     "version": {
         "moves": Word("Would move", "move", "arrow", "goes on under the latest version"),

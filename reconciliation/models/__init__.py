@@ -8,6 +8,7 @@ from reconciliation.models.dispatch import DispatchStop
 from reconciliation.models.evidence import Evidence
 from reconciliation.models.hold import Hold
 from reconciliation.models.operation import Operation
+from reconciliation.models.profile import Profile
 from reconciliation.models.provider import ContractVersion, Provider
 from reconciliation.models.queue import ReviewQueue
 from reconciliation.models.rehearsal import Rehearsal, Sandbox
@@ -21,6 +22,7 @@ __all__ = [
     "Evidence",
     "Hold",
     "Operation",
+    "Profile",
     "Provider",
     "Rehearsal",
     "ReviewQueue",

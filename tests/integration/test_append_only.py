@@ -22,6 +22,7 @@ from reconciliation.models import (
     Evidence,
     Hold,
     Operation,
+    Profile,
     Provider,
     Rehearsal,
     ReviewQueue,
@@ -270,5 +271,6 @@ def test_the_tables_that_are_named_here_are_all_there_are() -> None:
     set_up = {Provider, ReviewQueue, ContractVersion, ReviewQueue.owners.through}
     switches = {DispatchStop}  # who threw which is in the audit record
     rehearsing = {Sandbox, Rehearsal}  # append-only too (test_rehearsals)
+    preferences = {Profile}
     every = set(apps.get_app_config("reconciliation").get_models(include_auto_created=True))
-    assert every == {*LEDGER, *set_up, *switches, *rehearsing}
+    assert every == {*LEDGER, *set_up, *switches, *rehearsing, *preferences}

@@ -17,6 +17,7 @@ from django.core.management import CommandError, call_command
 
 from romulus_site.bench import (
     ceiling,
+    console,
     costs,
     events,
     history,
@@ -186,6 +187,20 @@ def test_recovery_of_a_run_whose_worker_is_killed(server_of_the_tests: None) -> 
     assert "from SIGKILL" in "\n".join(recovery.lines(document))
 
 
+@pytest.mark.processes
+def test_console_visits_every_page_on_a_small_and_a_large_ledger(server_of_the_tests: None) -> None:
+    sizes = ("--operations", 2000, "--holds", 3, "--people", 3, "--queues", 2, "--visits", 1)
+    document = measured("console", *sizes)
+    assert document["ledger_rows"]["many"] > document["ledger_rows"]["few"] > 0
+    pages = document["pages"]
+    assert {page["statuses"][0] for page in pages.values() if not page["is_poll"]} == {200}
+    assert pages["poll: needs you"]["statuses"] == [204]
+    for page in pages.values():
+        assert page["queries"] > 0
+        assert page["many"]["ms"].keys() == page["few"]["cpu_ms"].keys() == SUMMARY | {"p95"}
+    assert "review queue" in "\n".join(console.lines(document))
+
+
 # --- when it cannot be measured -----------------------------------------------------------------
 
 
@@ -264,7 +279,7 @@ def echo(server: socket.socket) -> None:
 
 
 def test_every_measurement_has_its_options() -> None:
-    for measurement in (steps, ceiling, latency, events, history, start, recovery):
+    for measurement in (steps, ceiling, latency, events, history, start, recovery, console):
         parser = argparse.ArgumentParser()
         measurement.add_arguments(parser)
         assert vars(parser.parse_args([]))

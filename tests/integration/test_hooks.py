@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
-from django.core.cache import cache
+from django.core.cache import caches
 from django.db import OperationalError
 from django.test import Client
 from pytest_django import Settings
@@ -31,7 +31,7 @@ LONG_MINUTE = 10**9  # no test is to see a minute end
 
 @pytest.fixture(autouse=True)
 def empty_cache() -> None:
-    cache.clear()
+    caches["deliveries"].clear()
 
 
 def only_event() -> Event:

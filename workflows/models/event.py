@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Case, F, Q, Value, When
-from django.db.models.functions import Now
+from django.db.models.functions import Collate, Now
 
 from workflows.core.events import MAX_CORRELATION, MAX_EVENT_ID, MAX_PROBLEM, MAX_TYPE
 from workflows.core.states import EventState
 from workflows.models.event_source import EventSource
-from workflows.models.ids import new_id
+from workflows.models.ids import last_of, new_id
 from workflows.models.tenant import Tenant
 
 # What a wait may still take.
@@ -93,4 +93,10 @@ class Event(models.Model):
             ),
             # What the purge takes, the oldest first.
             models.Index(name="event_body_kept", fields=["source", "id"], condition=BODY_KEPT),
+            # Search: by the end of the ID, the sender's ID or the correlation, or how they begin.
+            models.Index(last_of("id"), name="event_id_end"),
+            models.Index(
+                Collate("event_id", "C"), name="event_event_id", condition=Q(event_id__isnull=False)
+            ),
+            models.Index(Collate("correlation", "C"), name="event_correlation"),
         ]
