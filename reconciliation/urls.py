@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from reconciliation.views import audit, dispatch, held_runs, operations, providers, review
+from reconciliation.views import (
+    audit,
+    dispatch,
+    held_runs,
+    notifications,
+    operations,
+    providers,
+    review,
+)
 
 urlpatterns: list[URLPattern] = [
     path("review/", review.review, name="review"),
     path("audit/", audit.audit, name="audit"),
+    path("notifications/", notifications.notifications, name="notifications"),
+    path("notifications/digest/", notifications.choose_digest, name="notifications_digest"),
     path("dispatch/", dispatch.dispatch, name="dispatch"),
     path("dispatch/change/", dispatch.dispatch_change, name="dispatch_change"),
     path("providers/", providers.providers, name="providers"),

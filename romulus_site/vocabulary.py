@@ -172,6 +172,18 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "no_broker": Word("No broker", "hold", "unavailable", "its messages reach nobody"),
         "no_sweep": Word("Sweeps no more", "hold", "warn", "does not look for due work"),
     },
+    "channel": {
+        "works": Word("Works", "good", "applied", "what is told goes out by it"),
+        "failing": Word("Failing", "hold", "warn", "it is tried again, ever more seldom"),
+        "stopped": Word("Stopped", "bad", "failed", "not used until somebody has seen to it"),
+        "off": Word("Off", "quiet", "cancelled", "an administrator turned it off"),
+    },
+    "message": {
+        "waiting": Word("Waiting", "wait", "waiting", "not taken by the other side yet"),
+        "sent": Word("Sent", "good", "acknowledged", "the other side took it"),
+        "failed": Word("Failed", "bad", "failed", "a test that did not arrive"),
+        "dropped": Word("Not needed", "quiet", "cancelled", "nothing of it waited any more"),
+    },
     # What would become of a run under the latest version of its workflow.
     "version": {
         "moves": Word("Would move", "move", "arrow", "goes on under the latest version"),

@@ -26,6 +26,7 @@ from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.dispatch import stops_over, strictest
 from reconciliation.services.providers import adapter_of, credential_of
 from reconciliation.services.setup import make_owner
+from reconciliation.services.telling import tell_contradicted
 from workflows.models import Tenant
 from workflows.models.ids import new_id
 from workflows.services.clock import database_now
@@ -275,6 +276,8 @@ def keep_rehearsal(provider: Provider, outcome: Outcome, by: str) -> Rehearsal:
     changes = consequences(provider, outcome, database_now())
     if changes:
         Provider.objects.filter(pk=provider.pk).update(**changes)
+    if "contradicted_at" in changes:
+        tell_contradicted(provider, changes["contradicted_at"])
     detail = {"rehearsal": str(row.pk), "claims": row.claims, "breaches": row.breaches}
     add_entry(by, "rehearsed", f"provider:{provider.slug}", detail)
     if outcome.contradicted:
