@@ -27,7 +27,9 @@ def zones() -> list[tuple[str, str]]:
 
 class ChannelForm(ChannelFormBase):
     kind = forms.ChoiceField(choices=[(kind.value, CHANNEL_NAMES[kind]) for kind in ChannelKind])
-    address = forms.CharField(
+    # Not `address`: that is what people see of it, and the admin would keep there what is typed.
+    target = forms.CharField(
+        label="Address",
         required=False,
         max_length=2000,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
@@ -58,18 +60,18 @@ class ChannelForm(ChannelFormBase):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if self.instance.kind == ChannelKind.EMAIL:
-            self.fields["address"].initial = self.instance.address
+            self.fields["target"].initial = self.instance.address
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
         if self.errors:
             return cleaned
-        for name in self.Meta.fields:
+        for name in set(cleaned) - {"target", "secret"}:
             setattr(self.instance, name, cleaned[name])
         try:
-            check_channel(self.instance, Typed(cleaned["address"], cleaned["secret"]))
+            check_channel(self.instance, Typed(cleaned["target"], cleaned["secret"]))
         except InvalidChannel as error:
-            self.add_error(error.field, str(error))
+            self.add_error("target" if error.field == "address" else error.field, str(error))
         return cleaned
 
 

@@ -42,8 +42,9 @@ def said_on_call(queue: ReviewQueue) -> str:
     if queue._state.adding:
         return SET_UP_FIRST
     now = database_now()
-    people = listed([name_of(person) for person in on_call_at(queue, now)])
-    until = changes_at(rota_of(queue), now)
+    shifts = queue.shifts.select_related("person")
+    people = listed([name_of(person) for person in on_call_at(shifts, now)])
+    until = changes_at(rota_of(shifts), now)
     ending = f", until {clock(until)}" if until else ""
     return f"{people or 'nobody: its owners answer for it'}{ending}"
 
@@ -62,7 +63,7 @@ class ChannelAdmin(ChannelBase):
     list_select_related = ("queue", "person")
     readonly_fields = ("state", "test_link")
     fields = (
-        *("state", "kind", "queue", "person", "address", "secret"),
+        *("state", "kind", "queue", "person", "target", "secret"),
         *("per_minute", "enabled", "test_link"),
     )
 
@@ -76,7 +77,7 @@ class ChannelAdmin(ChannelBase):
         form: ModelForm[Channel],
         change: bool,  # noqa: ARG002 (Django's name)
     ) -> None:
-        typed = Typed(form.cleaned_data["address"], form.cleaned_data["secret"])
+        typed = Typed(form.cleaned_data["target"], form.cleaned_data["secret"])
         save_channel(obj, typed, by=signed_in(request))
 
     @admin.display(description="State")
@@ -93,6 +94,13 @@ class ChannelAdmin(ChannelBase):
             return SET_UP_FIRST
         url = reverse("admin:reconciliation_channel_test", args=[channel.pk])
         return format_html('<a href="{}">Send a test message…</a>', url)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
+    ) -> Any:
+        # What is typed in beside the model's own fields is declared by the form itself.
+        fields = {"fields": ChannelForm.Meta.fields}
+        return super().get_form(request, obj, change, **(options | fields))
 
     def get_urls(self) -> list[URLPattern]:
         view = require_http_methods(["GET", "HEAD", "POST"])(self.test_view)

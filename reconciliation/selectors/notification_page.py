@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import groupby
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.urls import reverse
 
 from reconciliation import access
 from reconciliation.channels import mail
 from reconciliation.core.rota import changes_at
-from reconciliation.models import Channel, Delivery, Hold, Message, Notification, ReviewQueue, Shift
+from reconciliation.models import Channel, Delivery, Hold, Message, Notification, Shift
 from reconciliation.notification_pages import (
     ChannelRow,
     DutyRow,
@@ -28,7 +29,8 @@ from reconciliation.services.rota import on_call_at, rota_of
 from workflows.pages import Link, Pager
 from workflows.selectors.paging import address, as_uuid, newest_first
 
-CHANNELS_SHOWN, QUEUES_SHOWN, UNREACHED_SHOWN, BANNER_SHOWN = 50, 50, 5, 3
+CHANNELS_SHOWN, UNREACHED_SHOWN, BANNER_SHOWN = 50, 5, 3
+SHIFTS_SHOWN = 1000  # a rota has some ten shifts, and there are tens of queues
 
 # What is told of something else than a hold.
 OTHERS = {
@@ -53,7 +55,7 @@ def notifications_page(
     return NotificationsPage(
         channels=tuple(channel_row(each, user) for each in shown_channels(channels)),
         messages=tuple(message_row(row, holds) for row in rows),
-        on_call=tuple(duty_row(queue, now) for queue in queues_with_shifts(user)),
+        on_call=duties(user, now),
         unreached=tuple(unreached_row(row, holds) for row in unreached),
         mailbox=user.email if mail.is_set_up() else "",
         no_mail=mail.NO_SERVER if not mail.is_set_up() else "",
@@ -165,12 +167,18 @@ def pager(rows: list[Message], *, newer: bool, older: bool) -> Pager:
 # --- who is on call ---------------------------------------------------------------------------
 
 
-def queues_with_shifts(user: User) -> list[ReviewQueue]:
-    shifts = Prefetch("shifts", Shift.objects.select_related("person"))
-    queues = access.visible_queues(user).filter(shifts__isnull=False).distinct()
-    return list(queues.prefetch_related(shifts).order_by("name")[:QUEUES_SHOWN])
+def duties(user: User, now: datetime) -> tuple[DutyRow, ...]:
+    """For the queues that have a rota and that `user` may see. One query."""
+    shifts = Shift.objects.filter(queue__in=access.visible_queues(user))
+    ordered = shifts.select_related("queue", "person").order_by("queue__name", "queue", "pk")
+    return tuple(
+        duty_row(name, list(rows), now)
+        for (name, _), rows in groupby(
+            ordered[:SHIFTS_SHOWN], key=lambda shift: (shift.queue.name, shift.queue_id)
+        )
+    )
 
 
-def duty_row(queue: ReviewQueue, now: datetime) -> DutyRow:
-    people = tuple(name_of(person) for person in on_call_at(queue, now))
-    return DutyRow(queue.name, people, changes_at(rota_of(queue), now))
+def duty_row(queue: str, shifts: list[Shift], now: datetime) -> DutyRow:
+    people = tuple(name_of(person) for person in on_call_at(shifts, now))
+    return DutyRow(queue, people, changes_at(rota_of(shifts), now))

@@ -71,7 +71,7 @@ def owner_of(hold: Hold, user: User | None, now: datetime) -> Owner | None:
     """
     if hold.assignee is not None:
         return Owner(name_of(hold.assignee), you=hold.assignee == user)
-    on_call = on_call_at(hold.queue, now) if hold.queue else []
+    on_call = on_call_at(hold.queue.shifts.all(), now) if hold.queue else []
     if on_call:
         return Owner(name_of(on_call[0]), you=on_call[0] == user, on_call=True)
     owners = owners_of(hold)

@@ -77,7 +77,7 @@ class AddressBook:
             case Rung.ASSIGNEE:
                 return [hold.assignee] if hold.assignee else []
             case Rung.ON_CALL:
-                return on_call_at(queue, self._now) if queue else []
+                return on_call_at(queue.shifts.all(), self._now) if queue else []
             case Rung.OWNERS:
                 return list(queue.owners.all()) if queue else []
             case Rung.ADMINISTRATORS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -9,23 +10,22 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from reconciliation.core.rota import Dated, Rota, Weekly, on_call
-from reconciliation.models import ReviewQueue, Shift
+from reconciliation.models import Shift
 from reconciliation.services.audit import actor_of, add_entry
 
 
-def rota_of(queue: ReviewQueue) -> Rota:
-    """Reads `queue.shifts`, which lists fetch beforehand."""
-    rules = [shift.rule for shift in queue.shifts.all()]
+def rota_of(shifts: Iterable[Shift]) -> Rota:
+    rules = [shift.rule for shift in shifts]
     return Rota(
         weekly=tuple(rule for rule in rules if isinstance(rule, Weekly)),
         dated=tuple(rule for rule in rules if isinstance(rule, Dated)),
     )
 
 
-def on_call_at(queue: ReviewQueue, now: datetime) -> list[User]:
-    """The active people who are on call for `queue`; reads `queue.shifts` with their people."""
-    people = {shift.person_id: shift.person for shift in queue.shifts.all()}
-    named = (people[pk] for pk in on_call(rota_of(queue), now))
+def on_call_at(shifts: Collection[Shift], now: datetime) -> list[User]:
+    """The active people who are on call by `shifts` of one queue, which come with their people."""
+    people = {shift.person_id: shift.person for shift in shifts}
+    named = (people[pk] for pk in on_call(rota_of(shifts), now))
     return [person for person in named if person.is_active]
 
 
