@@ -82,7 +82,9 @@ class Channel(models.Model):
         ]
 
     def __str__(self) -> str:
-        whose = self.queue.name if self.queue else str(self.person)
+        person = self.person
+        name = person.get_full_name() or person.get_username() if person else ""
+        whose = self.queue.name if self.queue else name
         return f"{CHANNEL_NAMES[ChannelKind(self.kind)]} of {whose}"
 
     @property

@@ -18,7 +18,7 @@ from django.db import transaction
 from reconciliation.core.contracts import Contract
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.facts import Dispatch
-from reconciliation.core.rehearsals import Claim, Verdict
+from reconciliation.core.rehearsals import NAME, Claim, Verdict
 from reconciliation.models import ContractVersion, Provider, Rehearsal, ReviewQueue, Sandbox
 from reconciliation.rehearsal.providers import EXAMPLES
 from reconciliation.sealing import seal, unseal
@@ -33,8 +33,6 @@ from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
 
-# Tenant, queue and owner of everything that is rehearsed: nobody else's work is among it.
-NAME = "rehearsal"
 BUILT_IN = "rehearsal"  # the adapter of the destination that ships: a sandbox by itself
 SUFFIX = "-rehearsal"
 LONGEST_SLUG = 50

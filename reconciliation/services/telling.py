@@ -11,7 +11,16 @@ from datetime import datetime
 from typing import Any
 
 from reconciliation.core.notifications import Kind, Rung, Step
-from reconciliation.models import Channel, Hold, Notification, Provider, ReviewQueue
+from reconciliation.core.rehearsals import NAME as REHEARSALS
+from reconciliation.models import (
+    Channel,
+    Hold,
+    Notification,
+    Provider,
+    ReviewQueue,
+    Sandbox,
+)
+from workflows.models import Run
 
 
 def tell_opened(hold: Hold) -> None:
@@ -71,5 +80,16 @@ def tell_stopped(channel: Channel, queue: ReviewQueue, at: datetime) -> None:
 
 
 def tell(notification: Notification) -> None:
-    """Keep it, unless its cause was told of before."""
+    """Keep it, unless its cause was told of before. What is only rehearsed is told to nobody."""
+    if is_rehearsed(notification):
+        return
     Notification.objects.bulk_create([notification], ignore_conflicts=True)
+
+
+def is_rehearsed(notification: Notification) -> bool:
+    """Whether it is about a run of a rehearsal, or what stands in for a provider in one."""
+    if notification.hold is not None:
+        run = notification.hold.run_id
+        return run is not None and Run.objects.filter(pk=run, tenant__slug=REHEARSALS).exists()
+    provider = notification.provider_id
+    return provider is not None and Sandbox.objects.filter(stand_in=provider).exists()

@@ -23,8 +23,10 @@ from reconciliation.models import (
     Hold,
     Message,
     Notification,
+    Operation,
     Provider,
     ReviewQueue,
+    Sandbox,
     Shift,
 )
 from reconciliation.services.addressing import pass_on
@@ -33,10 +35,12 @@ from reconciliation.services.digests import set_digest
 from reconciliation.services.dispatch import Scope, set_dispatch
 from reconciliation.services.escalating import begin_digests, escalate_holds
 from reconciliation.services.holds import close_by_proof, open_hold
+from reconciliation.services.rehearsals import queue_of_rehearsals, tenant_of_rehearsals
 from reconciliation.services.telling import tell_opened
 from reconciliation.services.transmit import contradict
 from tests.factories import NOTE, administrator, code_of, many_held, person, ready_provider
 from tests.telling import aged, always_on_call, owner, reached, told, with_mail
+from workflows.models import Run
 from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.django_db
@@ -103,6 +107,22 @@ def test_opening_a_hold_writes_its_notification(provider: Provider) -> None:
     Hold.objects.filter(pk=held.pk).update(state="decided", closed_at=Now())
     hold = open_hold(held.run_id, held.operation, held.queue, "unguarded", "Because.")  # type: ignore[arg-type]
     assert Notification.objects.get().hold == hold
+
+
+def test_what_is_rehearsed_is_told_to_nobody(provider: Provider) -> None:
+    queue = queue_of_rehearsals()
+    (held,) = many_held(1, provider)
+    Run.objects.update(tenant=tenant_of_rehearsals())
+    Hold.objects.update(queue=queue, due_at=Now())
+    assert held.operation is not None
+    sandbox = Sandbox.objects.create(provider=ready_provider("payments"), stand_in=provider)
+    tell_opened(held)
+    contradict(held.operation, "It is a rehearsal.")
+    escalate_holds()
+    assert close_by_proof(held.operation)
+    assert not Notification.objects.exists()
+    contradict(Operation(provider=sandbox.provider), "It is none.")
+    assert Notification.objects.get().provider == sandbox.provider
 
 
 def test_late_proof_tells_whoever_had_the_case(hold: Hold) -> None:
