@@ -7,6 +7,8 @@ least once (`delivering`).
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -51,23 +53,23 @@ def address_new() -> int:
             .filter(addressed_at=None)
             .order_by("pk")[:BATCH]
         )
-        book = AddressBook(database_now())
-        for notification in new:
-            address(notification, book)
+        address(new, AddressBook(database_now()))
     failpoint("after_addressed")
     return len(new)
 
 
-def address(notification: Notification, book: AddressBook) -> None:
-    channels = {channel.pk: channel for channel in book.channels_for(notification)}
-    Delivery.objects.bulk_create(
-        Delivery(notification=notification, channel=channel) for channel in channels.values()
-    )
-    Notification.objects.filter(pk=notification.pk).update(
-        addressed_at=Now(), reached=len(channels)
-    )
-    if not channels:
-        log.warning("notification.reached_nobody", cause=notification.cause)
+def address(new: Sequence[Notification], book: AddressBook) -> None:
+    deliveries: list[Delivery] = []
+    by_number: dict[int, list[UUID]] = defaultdict(list)  # how many channels each goes by
+    for notification in new:
+        channels = {channel.pk: channel for channel in book.channels_for(notification)}
+        deliveries += (Delivery(notification=notification, channel=c) for c in channels.values())
+        by_number[len(channels)].append(notification.pk)
+        if not channels:
+            log.warning("notification.reached_nobody", cause=notification.cause)
+    Delivery.objects.bulk_create(deliveries)
+    for number, rows in by_number.items():
+        Notification.objects.filter(pk__in=rows).update(addressed_at=Now(), reached=number)
 
 
 def compose_waiting() -> int:

@@ -78,14 +78,27 @@ def deliver(message_id: UUID, write: Writer) -> bool:
         return False
     failpoint("message_taken")
     message = Message.objects.select_related("channel__person", "channel__queue").get(pk=message_id)
-    letter = write(message)
-    if letter is None:
+    outcome = tried(message, write)
+    if outcome is None:
         end(message, MessageState.DROPPED, NOTHING_LEFT)
         return True
-    outcome = handed_over(message.channel, letter)
     failpoint("message_sent")
     record(message, outcome)
     return True
+
+
+def tried(message: Message, write: Writer) -> Outcome | None:
+    """What came of writing and sending it; None when there was nothing to send.
+
+    A fault of our own is a failure like any other: seen, tried again, and in the end the reason
+    why the channel has stopped. Else it would be a silent one.
+    """
+    try:
+        letter = write(message)
+        return handed_over(message.channel, letter) if letter else None
+    except Exception as error:
+        log.exception("message.not_sent", message=str(message.pk))
+        return Outcome(f"Romulus could not send it ({type(error).__name__}): see its log.")
 
 
 def handed_over(channel: Channel, letter: Letter) -> Outcome:

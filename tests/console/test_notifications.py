@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.core import mail
 from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
@@ -19,6 +21,7 @@ from reconciliation.core.channels import ChannelKind
 from reconciliation.models import (
     AuditEntry,
     Channel,
+    Decision,
     Delivery,
     Digest,
     Hold,
@@ -173,6 +176,28 @@ def test_a_digest_is_chosen_and_refused_with_what_does_not_fit(
     assert client.get(f"{URL}digest/").status_code == HTTPStatus.METHOD_NOT_ALLOWED
     client.post(f"{URL}digest/", chosen | {"every": ""})
     assert not Digest.objects.exists()
+
+
+def test_links_that_machines_open_ask_to_sign_in_and_change_nothing(
+    client: Client, queue: ReviewQueue, settings: Settings
+) -> None:
+    """A20, of notifications: mail scanners open every link before a person does."""
+    settings.EMAIL_HOST = "mail.example.com"
+    settings.ROMULUS_CONSOLE_URL = "http://testserver"
+    user = owner(queue)
+    (hold,) = many_held(1, queue.default_of.get())
+    tell_opened(hold)
+    told()
+    links = set(re.findall(r"http://testserver(/[^\s\"<>]*)", mail.outbox[0].body))
+    assert links == {f"/operations/{hold.operation_id}/"}
+    before = Hold.objects.values().get()
+    for link in links:
+        for method in (client.get, client.head):
+            client.logout()
+            assert method(link)["Location"] == f"/login/?next={link}"
+            client.force_login(user)
+            assert method(link).status_code == HTTPStatus.OK
+    assert (Hold.objects.values().get(), Decision.objects.count()) == (before, 0)
 
 
 def test_whoever_is_not_signed_in_is_asked_to(client: Client) -> None:

@@ -15,6 +15,7 @@ from reconciliation.core.channels import MOST_ATTEMPTS, ChannelKind
 from reconciliation.core.errors import InvalidChannel
 from reconciliation.models import AuditEntry, Channel, Hold, Message, Notification, ReviewQueue
 from reconciliation.selectors.letters import write
+from reconciliation.services.addressing import pass_on
 from reconciliation.services.channels import Typed, check_channel, save_channel
 from reconciliation.services.delivering import deliver, send_test
 from reconciliation.services.telling import tell_opened
@@ -198,6 +199,24 @@ def test_a_mail_server_that_is_away_loses_nothing(
     due_again()
     told()
     assert mailbox.stored[0]["Message-ID"] == f"<{waiting.pk}@localhost>"
+
+
+def test_a_fault_of_our_own_is_seen_and_tried_again(
+    receiver: Receiver, hold: Hold, queue: ReviewQueue
+) -> None:
+    made = channel(queue, ChannelKind.SLACK, receiver.url)
+    tell_opened(hold)
+    pass_on()
+
+    def broken(_: Message) -> None:
+        raise KeyError("a template's own")
+
+    assert deliver(Message.objects.get().pk, broken)
+    made.refresh_from_db()
+    assert made.problem == "Romulus could not send it (KeyError): see its log."
+    due_again()
+    told()
+    assert len(receiver.got) == 1
 
 
 def test_a_message_is_taken_by_one_at_a_time(
