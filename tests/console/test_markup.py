@@ -19,7 +19,8 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.urls import Resolver404, resolve
 
-from reconciliation.models import DispatchStop, Operation, Provider, ReviewQueue
+from reconciliation.models import Channel, DispatchStop, Operation, Provider, ReviewQueue
+from reconciliation.services.addressing import pass_on
 from tests.claiming import ready_run
 from tests.deciding import KEEP_HOLDING, decide
 from tests.destination import RunningDestination
@@ -64,7 +65,7 @@ OF_EACH_KIND, AT_MOST = 2, 400
 # Pages on which something of it has to be seen, so that the walk has been where it matters.
 SHOWN_ON = {
     *("review", "operation", "runs", "run", "held_run", "events", "event"),
-    *("providers", "provider", "workers", "audit", "dispatch"),
+    *("providers", "provider", "workers", "audit", "dispatch", "notifications"),
 }
 
 
@@ -126,6 +127,9 @@ def everywhere(destination: RunningDestination) -> None:
     Pause.objects.create(workflow=MARK, by=f"user:1 {MARK}", reason=MARK)
     until = Now() + timedelta(hours=1)
     DispatchStop.objects.create(state="paused", by=MARK, reason=MARK, action="x", until=until)
+    pass_on()  # what is told of all that reaches nobody, and is shown as that
+    failing = {"failing_since": Now(), "problem": MARK, "address": MARK}
+    Channel.objects.create(kind="slack", queue=ReviewQueue.objects.first(), **failing)
 
 
 def test_a26_text_of_others_is_text_wherever_it_is_shown(
