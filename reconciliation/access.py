@@ -115,6 +115,13 @@ def has_decider(queue: ReviewQueue) -> bool:
     return bool(queue.owners.filter(is_active=True, pk__in=deciders).exists())
 
 
+def may_answer_for(user: User, queue: ReviewQueue) -> bool:
+    """Whether `user` may see the queue's holds and decide them."""
+    seen = visible_queues(user).filter(pk=queue.pk).exists()
+    of_tenant = queue.tenant_id is None or visible_tenants(user).filter(pk=queue.tenant_id).exists()
+    return seen and of_tenant and holds(user, "reconciliation.decide", queue)
+
+
 def ensure_may_decide(user: User, hold: Hold) -> None:
     """Raises `PermissionDenied`: this person may not decide this hold."""
     if not may_decide(user, hold):

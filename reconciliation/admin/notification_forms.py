@@ -13,6 +13,7 @@ from reconciliation.models import Channel, Shift
 from reconciliation.models.notification import CHANNEL_NAMES
 from reconciliation.models.rota import DAY_NAMES
 from reconciliation.services.channels import Typed, check_channel
+from reconciliation.services.rota import problem_of
 
 if TYPE_CHECKING:
     ChannelFormBase = forms.ModelForm[Channel]
@@ -111,4 +112,7 @@ class ShiftForm(ShiftFormBase):
         if cleaned["starts_at"] and cleaned["starts_at"] >= cleaned["ends_at"]:
             raise forms.ValidationError("It ends before it begins.")
         self.instance.weekdays = "".join(sorted(cleaned["days"]))
+        problem = problem_of(Shift(queue=cleaned["queue"], person=cleaned["person"]))
+        if problem:
+            self.add_error("person", problem)
         return cleaned

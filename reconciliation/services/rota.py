@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from reconciliation import access
 from reconciliation.core.rota import Dated, Rota, Weekly, on_call
 from reconciliation.models import Shift
 from reconciliation.services.audit import actor_of, add_entry
@@ -27,6 +28,16 @@ def on_call_at(shifts: Collection[Shift], now: datetime) -> list[User]:
     people = {shift.person_id: shift.person for shift in shifts}
     named = (people[pk] for pk in on_call(rota_of(shifts), now))
     return [person for person in named if person.is_active]
+
+
+def problem_of(shift: Shift) -> str:
+    """Why its person would not be told, or could do nothing; empty when there is nothing."""
+    if access.may_answer_for(shift.person, shift.queue):
+        return ""
+    return (
+        f"{shift.person.get_username()} may not see and decide the cases of {shift.queue}, and "
+        "would be passed over. Make them an owner of it, or give them these rights, first."
+    )
 
 
 @transaction.atomic

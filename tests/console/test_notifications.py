@@ -292,12 +292,15 @@ def test_the_rota_is_set_up_shown_and_on_record(client: Client, queue: ReviewQue
         (WEEKLY | {"days": []}, "Give weekdays with both local times"),
         (WEEKLY | DATED, "one of the two, whole"),
         (DATED | {"ends_at_0": "2026-03-09"}, "It ends before it begins."),
+        (WEEKLY | {"person": "stranger"}, "and would be passed over"),
         (WEEKLY | {"zone": "Mars/Base"}, "Mars/Base is not one of the available choices"),
     ],
 )
 def test_a_shift_that_says_nothing_clear_is_refused(
     client: Client, queue: ReviewQueue, changes: dict[str, Any], said: str
 ) -> None:
+    if "person" in changes:
+        changes = changes | {"person": str(stranger().pk)}
     answer = as_user(client, administrator()).post(
         f"{ADMIN}/shift/add/", shift_form(queue, **changes)
     )
