@@ -110,7 +110,11 @@ class QueueForm(QueueFormBase):
 
     class Meta:
         model = ReviewQueue
-        fields = ("name", "slug", "tenant", "provider", "action", "owners", "due_after")
+        fields = (
+            *("name", "slug", "tenant", "provider", "action", "owners", "due_after"),
+            *("tell_before", "tell_on_call_after", "tell_owners_after"),
+            "tell_administrators_after",
+        )
         help_texts = {
             "tenant": "Empty takes any. Owners may see this tenant and what was sent for it.",
             "provider": "Empty takes any. Of several queues the most specific one takes a hold.",
@@ -118,6 +122,11 @@ class QueueForm(QueueFormBase):
             "owners": "They decide what is held here, and may see it. Whoever is taken off loses "
             "that right.",
             "due_after": "Hours:minutes:seconds after which a hold is late.",
+            "tell_before": "So long before that its assignee, or who is on call, hears of it; 0: "
+            "not at all.",
+            "tell_on_call_after": "So long after it who is on call hears.",
+            "tell_owners_after": "So long after it all owners hear.",
+            "tell_administrators_after": "So long after it the administrators hear.",
         }
 
     def clean(self) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from reconciliation.services.audit import add_entry
 from reconciliation.services.dispatch import dispatch_now
 from reconciliation.services.ledger import ensure_held, is_written_down, lock_held
 from reconciliation.services.providers import adapter_of, contract_of
+from reconciliation.services.telling import tell_contradicted
 from workflows.core.words import storable
 from workflows.failpoints import failpoint
 from workflows.services.claims import Claim
@@ -287,9 +288,11 @@ def another_resource(operation: Operation, resource: str) -> str:
 def contradict(operation: Operation, what: str) -> None:
     """The provider broke its contract: nothing is repeated to it until somebody reviews that."""
     now = database_now()
-    Provider.objects.filter(pk=operation.provider_id, contradicted_at=None).update(
+    first = Provider.objects.filter(pk=operation.provider_id, contradicted_at=None).update(
         contradicted_at=now, contradiction=what[:300]
     )
+    if first:
+        tell_contradicted(operation.provider, now)
     provider = operation.provider.slug
     add_entry(
         "system", "contract contradicted", f"operation:{operation.pk}", {"provider": provider}
