@@ -88,19 +88,19 @@ def visible_operations(user: User) -> QuerySet[Operation]:
     return Operation.objects.filter(run__in=visible_runs(user))
 
 
+def operations_in_full(user: User) -> QuerySet[Operation]:
+    """The visible operations with what the page of one is made of."""
+    return visible_operations(user).select_related(
+        "run__tenant",
+        "provider__contract_version",
+        "provider__default_queue",
+        "contract_version",
+    )
+
+
 def operation_for(user: User, operation: UUID) -> Operation:
     """Raises `Http404` when there is none that this person may see."""
-    found = (
-        visible_operations(user)
-        .select_related(
-            "run__tenant",
-            "provider__contract_version",
-            "provider__default_queue",
-            "contract_version",
-        )
-        .filter(pk=operation)
-        .first()
-    )
+    found = operations_in_full(user).filter(pk=operation).first()
     if found is None:
         raise Http404
     return found

@@ -186,7 +186,12 @@ def legs(phase: str, state: str, length: timedelta) -> Legs:
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One transmission."""
+    """One transmission.
+
+    `reached`: how far it came, in words. `request_id`: what the provider calls it. `attempt`: the
+    attempt at the step that sent it; `replays`: it was sent before. `ended_at` is None while it is
+    on its way.
+    """
 
     is_note: ClassVar[bool] = False
 
@@ -198,6 +203,12 @@ class Rung:
     waiting: Leg
     state: str
     outcome: str  # a few words below the state
+    id: UUID
+    attempt: UUID
+    reached: str
+    ended_at: datetime | None = None
+    request_id: str = ""
+    replays: bool = False
 
 
 @dataclass(frozen=True, slots=True)

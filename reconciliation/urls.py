@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from reconciliation.views import audit, dispatch, held_runs, operations, providers, review
+from reconciliation.views import audit, dispatch, exports, held_runs, operations, providers, review
 
 urlpatterns: list[URLPattern] = [
     path("review/", review.review, name="review"),
@@ -26,4 +26,10 @@ urlpatterns: list[URLPattern] = [
         "operations/<uuid:operation>/decide/", operations.operation_decide, name="operation_decide"
     ),
     path("operations/<uuid:operation>/ask/", operations.operation_ask, name="operation_ask"),
+    path(
+        "operations/<uuid:operation>/evidence/",
+        exports.operation_evidence,
+        name="operation_evidence",
+    ),
+    path("operations/<uuid:operation>/export/", exports.operation_export, name="operation_export"),
 ]

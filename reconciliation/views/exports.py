@@ -1,0 +1,38 @@
+"""A case as a file. Posted, not got: an export is on record, and no link that is fetched by a
+machine is to put it there."""
+
+from __future__ import annotations
+
+from typing import IO
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import FileResponse
+from django.views.decorators.http import require_POST
+
+from reconciliation import access
+from reconciliation.exports.pack import case_document, evidence_pack, name_of
+from workflows.views.requests import SignedIn
+
+
+@login_required
+@require_POST
+def operation_evidence(request: SignedIn, operation: UUID) -> FileResponse:
+    """The evidence pack of an operation."""
+    found = access.operation_for(request.user, operation)
+    return as_file(evidence_pack(found, request.user), f"{name_of(found)}.zip", "application/zip")
+
+
+@login_required
+@require_POST
+def operation_export(request: SignedIn, operation: UUID) -> FileResponse:
+    """The case of an operation as one JSON document."""
+    found = access.operation_for(request.user, operation)
+    return as_file(case_document(found, request.user), f"{name_of(found)}.json", "application/json")
+
+
+def as_file(content: IO[bytes], name: str, kind: str) -> FileResponse:
+    """An answer that is kept as a file, and in no cache."""
+    answer = FileResponse(content, as_attachment=True, filename=name, content_type=kind)
+    answer.headers["Cache-Control"] = "private, no-store"
+    return answer
