@@ -36,7 +36,7 @@ from uuid import UUID
 from reconciliation.core.classify import BEFORE_SEND, Phase
 from reconciliation.core.states import TransmissionState
 from workflows.core.durations import took
-from workflows.pages import Fact, Link, Pager
+from workflows.pages import Export, Fact, Link, Pager
 
 # A window that ends within the hour is said to be closing: time to wake someone and decide.
 CLOSING = timedelta(hours=1)
@@ -123,6 +123,7 @@ class ReviewPage:
     """The open holds that the reader may see, the most urgent first."""
 
     rows: tuple[QueueRow, ...]
+    export: Export
     total: int
     oldest: datetime | None
     seen: str  # changes whenever the queue has changed

@@ -12,7 +12,9 @@ from reconciliation.views import audit, dispatch, exports, held_runs, operations
 
 urlpatterns: list[URLPattern] = [
     path("review/", review.review, name="review"),
+    path("review/export/", exports.queue_export, name="review_export"),
     path("audit/", audit.audit, name="audit"),
+    path("audit/export/", audit.audit_export, name="audit_export"),
     path("dispatch/", dispatch.dispatch, name="dispatch"),
     path("dispatch/change/", dispatch.dispatch_change, name="dispatch_change"),
     path("providers/", providers.providers, name="providers"),

@@ -6,19 +6,17 @@ leave. Never among it: the request's sealed bytes, and the token of a decision's
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from decimal import Decimal
+from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 
 from reconciliation.models import Operation
 from workflows.access import may_view_payloads
+from workflows.core.tables import as_json, listed
 from workflows.selectors.batches import in_batches
 
 FORMAT = "romulus-case/1"
@@ -118,26 +116,5 @@ def rows_of(rows: QuerySet[Any], *keys: str) -> Iterator[list[Any]]:
     return in_batches(rows, *keys)
 
 
-def listed(objects: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """The members of a JSON list, one a line."""
-    for place, each in enumerate(objects):
-        yield (",\n" if place else "\n") + as_json(each)
-
-
 def fields_of(row: Model, names: Iterable[str], reader: Reader) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names if reader.payloads or name not in PAYLOADS}
-
-
-def as_json(value: Any) -> str:
-    return json.dumps(value, default=plain, ensure_ascii=False)
-
-
-def plain(value: Any) -> str:
-    """What JSON has no form for: times in UTC, IDs, and money to its last digit."""
-    match value:
-        case datetime():
-            return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        case UUID() | Decimal():
-            return str(value)
-        case _:
-            raise TypeError(f"a {type(value).__name__} has no form in JSON here")

@@ -11,9 +11,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from reconciliation.core.chain import Entry, route
-from reconciliation.exports.document import as_json, listed
 from reconciliation.models import AuditEntry, Operation
 from reconciliation.services.audit import as_chained
+from workflows.core.tables import as_json, listed
 from workflows.selectors.batches import BATCH_ROWS, in_batches
 
 RULE = (

@@ -22,11 +22,12 @@ from django.template.loader import render_to_string
 
 from reconciliation import access
 from reconciliation.exports import verify
-from reconciliation.exports.document import Reader, case_pieces, listed
+from reconciliation.exports.document import Reader, case_pieces
 from reconciliation.exports.excerpt import about, chain_pieces, entries_about, file_of
 from reconciliation.models import AuditEntry, Operation
 from reconciliation.selectors import operation_page
 from reconciliation.services.audit import actor_of, add_entry, as_chained
+from workflows.core.tables import listed
 from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)

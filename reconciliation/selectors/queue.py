@@ -19,7 +19,7 @@ from reconciliation.selectors.words import (
     sentence_of,
     window_of,
 )
-from workflows.pages import Pager
+from workflows.pages import Export, Pager
 from workflows.selectors.paging import PAGE_ROWS, address, as_uuid
 from workflows.selectors.words import label_of, title_of
 
@@ -52,6 +52,7 @@ def review_page(user: User, now: datetime, *, before: str = "", after: str = "")
     decided = None if rows else last_decision(user)
     return ReviewPage(
         rows=tuple(row_of(hold, user, now) for hold in rows),
+        export=Export(reverse("review_export")),
         total=whole["total"],
         oldest=whole["oldest"],
         seen=seen_of(holds),

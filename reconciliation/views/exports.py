@@ -1,5 +1,5 @@
-"""A case as a file. Posted, not got: an export is on record, and no link that is fetched by a
-machine is to put it there."""
+"""A case, or the review queue, as a file. Posted, not got: an export is on record, and no link that
+a machine fetches is to put it there."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import IO
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
-from django.http import FileResponse
+from django.http import FileResponse, StreamingHttpResponse
 from django.views.decorators.http import require_POST
 
 from reconciliation import access
+from reconciliation.exports.lists import QUEUE_COLUMNS, queue_rows
 from reconciliation.exports.pack import case_document, evidence_pack, name_of
+from workflows.pages import MOST_EXPORTED
 from workflows.views.requests import SignedIn
+from workflows.views.tables import Exported, as_table
 
 
 @login_required
@@ -29,6 +32,15 @@ def operation_export(request: SignedIn, operation: UUID) -> FileResponse:
     """The case of an operation as one JSON document."""
     found = access.operation_for(request.user, operation)
     return as_file(case_document(found, request.user), f"{name_of(found)}.json", "application/json")
+
+
+@login_required
+@require_POST
+def queue_export(request: SignedIn) -> StreamingHttpResponse:
+    """The open cases that this person may see, one a row, the most urgent first."""
+    holds = access.open_holds(request.user)
+    rows = queue_rows(holds, MOST_EXPORTED)
+    return as_table(request, Exported("review-queue", {}, holds, QUEUE_COLUMNS, rows))
 
 
 def as_file(content: IO[bytes], name: str, kind: str) -> FileResponse:
