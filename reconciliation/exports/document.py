@@ -22,7 +22,9 @@ from workflows.selectors.batches import in_batches
 FORMAT = "romulus-case/1"
 
 # What a provider or the workflow wrote: only for those who may see payloads.
-PAYLOADS = frozenset({"parameters_redacted", "receipt", "detail_redacted", "differences"})
+PAYLOADS = frozenset(
+    {"parameters_redacted", "receipt", "detail_redacted", "differences", "agreements"}
+)
 
 OPERATION = (
     *("id", "step", "visit", "effect", "action", "target", "summary", "amount", "currency"),
@@ -37,7 +39,15 @@ TRANSMISSION = (
 )
 EVIDENCE = (
     *("id", "transmission_id", "kind", "completes", "denies", "postcondition", "resource"),
-    *("differences", "observed_at", "recorded_at", "retry_after_at", "source", "by_id"),
+    *(
+        "differences",
+        "agreements",
+        "observed_at",
+        "recorded_at",
+        "retry_after_at",
+        "source",
+        "by_id",
+    ),
     "detail_redacted",
 )
 HOLD = ("id", "reason", "message", "opened_at", "due_at", "state", "version", "closed_at")

@@ -1,5 +1,5 @@
-"""The chain of the audit record can prove single entries; its page narrows down by index; a
-provider's own page of a resource can be linked to."""
+"""The chain of the audit record can prove single entries; its page narrows down by index; evidence
+keeps which fields of a record fit; a provider's own page of a record can be linked to."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField("auditentry", "salt", models.CharField(default="", max_length=32)),
         migrations.AddField("auditentry", "skip_hash", models.CharField(default="", max_length=64)),
+        migrations.AddField("evidence", "agreements", models.JSONField(default=list)),
         migrations.AddField(
             "provider", "dashboard_url", models.CharField(blank=True, default="", max_length=300)
         ),
