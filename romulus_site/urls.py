@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
-from romulus_site import health, views
+from romulus_site import health, metrics, views
 
 urlpatterns = [
     path("", views.start, name="start"),
@@ -15,6 +15,7 @@ urlpatterns = [
     path("needs-you/", views.needs_you, name="needs_you"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
     path("admin/", admin.site.urls),
     path("", include("workflows.urls")),
     path("", include("reconciliation.urls")),
