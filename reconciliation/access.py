@@ -1,4 +1,4 @@
-"""Who may see and do what. Objects for a user come from here only; only here is guardian asked.
+"""Who may see and do what. Objects for a user come from here only.
 
 Rights are held per object, on tenants, providers and review queues. What somebody may not see does
 not exist for them: 404, and it is in no list, count or search.
@@ -17,21 +17,19 @@ from django.db.models import Count, Exists, Q, QuerySet
 from django.db.models.functions import Now
 from django.http import Http404
 from guardian.models import GroupObjectPermission, UserObjectPermission
-from guardian.shortcuts import get_objects_for_user, get_users_with_perms
+from guardian.shortcuts import get_users_with_perms
 
 from reconciliation.core.states import HoldState
 from reconciliation.models import DispatchStop, Hold, Operation, Provider, ReviewQueue
 from workflows.access import visible_runs, visible_tenants
+from workflows.rights import holds, objects_with
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
 def visible_queues(user: User) -> QuerySet[ReviewQueue]:
-    queues: QuerySet[ReviewQueue] = get_objects_for_user(
-        user, "reconciliation.view_reviewqueue", klass=ReviewQueue
-    )
-    return queues
+    return objects_with(user, "reconciliation.view_reviewqueue", ReviewQueue.objects.all())
 
 
 PROVIDER_RIGHTS = ("view_provider", "configure", "pause_dispatch")
@@ -40,7 +38,7 @@ PROVIDER_RIGHTS = ("view_provider", "configure", "pause_dispatch")
 def visible_providers(user: User) -> QuerySet[Provider]:
     """Those that a person has a right on, or that a queue stands for which they may see."""
     rights = [f"reconciliation.{right}" for right in PROVIDER_RIGHTS]
-    own = get_objects_for_user(user, rights, klass=Provider, any_perm=True)
+    own = objects_with(user, rights, Provider.objects.all())
     queues = visible_queues(user)
     within = Q(pk__in=own) | Q(queues__in=queues) | Q(default_queue__in=queues)
     return Provider.objects.filter(within).distinct()
@@ -62,10 +60,7 @@ def provider_for(user: User, slug: str) -> Provider:
 
 def switchable_providers(user: User) -> QuerySet[Provider]:
     """Those whose dispatch a person may turn off and on."""
-    providers: QuerySet[Provider] = get_objects_for_user(
-        user, "reconciliation.pause_dispatch", klass=Provider
-    )
-    return providers
+    return objects_with(user, "reconciliation.pause_dispatch", Provider.objects.all())
 
 
 def visible_stops(user: User) -> QuerySet[DispatchStop]:
@@ -114,7 +109,7 @@ def operation_for(user: User, operation: UUID) -> Operation:
 def may_decide(user: User, hold: Hold) -> bool:
     if hold.queue is None:
         return user.is_superuser
-    return bool(user.has_perm("reconciliation.decide", hold.queue))
+    return holds(user, "reconciliation.decide", hold.queue)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from reconciliation.selectors.rehearsal_matrix import matrix_of
 from reconciliation.services.providers import readiness_of
 from workflows.core.words import without_credentials
 from workflows.pages import Fact, Link
+from workflows.rights import holds
 
 MOST = 200  # providers on the list
 REHEARSALS = 5
@@ -69,7 +70,7 @@ def row_of(provider: Provider, now: datetime) -> ProviderRow:
 def provider_page(provider: Provider, user: User, now: datetime) -> ProviderPage:
     """One provider as `user` may see it; `provider` comes from `access.provider_for`."""
     contract = provider.contract_version.contract if provider.contract_version else None
-    may_switch = user.has_perm("reconciliation.pause_dispatch", provider)
+    may_switch = holds(user, "reconciliation.pause_dispatch", provider)
     queues = queues_of(provider, user)
     latest = latest_rehearsals(provider)
     return ProviderPage(

@@ -30,6 +30,7 @@ from reconciliation.services.audit import actor_of, add_entry
 from workflows.core.states import RunState
 from workflows.failpoints import failpoint
 from workflows.models import Tenant
+from workflows.rights import holds, holds_everywhere
 from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
@@ -157,8 +158,8 @@ def set_dispatch(
 def may_switch(user: User, scope: Scope) -> bool:
     """Who may stop a provider may stop parts of it; everything else needs the right for all."""
     right = "reconciliation.pause_dispatch"
-    return user.has_perm(right) or (
-        scope.provider is not None and user.has_perm(right, scope.provider)
+    return holds_everywhere(user, right, Provider) or (
+        scope.provider is not None and holds(user, right, scope.provider)
     )
 
 
