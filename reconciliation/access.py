@@ -6,17 +6,18 @@ not exist for them: 404, and it is in no list, count or search.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Exists, Q, QuerySet
+from django.db import connection
+from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Now
 from django.http import Http404
-from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import get_users_with_perms
 
 from reconciliation.core.states import HoldState
@@ -122,30 +123,43 @@ class Holder:
     rights: frozenset[str]
 
 
+# By themselves and as groups, in one question.
+HOLDERS = """
+    WITH subject (content_type_id, object_pk) AS (
+        SELECT * FROM UNNEST(%(kinds)s::int[], %(pks)s::text[])
+    )
+    SELECT COALESCE(NULLIF(TRIM(person.first_name || ' ' || person.last_name), ''),
+                    person.username), person.id, NULL, permission.codename
+    FROM guardian_userobjectpermission held
+    JOIN auth_user person ON person.id = held.user_id AND person.is_active
+    JOIN auth_permission permission ON permission.id = held.permission_id
+    WHERE (held.content_type_id, held.object_pk) IN (SELECT * FROM subject)
+    UNION ALL
+    SELECT theirs.name, NULL,
+           (SELECT COUNT(*) FROM auth_user_groups member
+            JOIN auth_user person ON person.id = member.user_id AND person.is_active
+            WHERE member.group_id = theirs.id),
+           permission.codename
+    FROM guardian_groupobjectpermission held
+    JOIN auth_group theirs ON theirs.id = held.group_id
+    JOIN auth_permission permission ON permission.id = held.permission_id
+    WHERE (held.content_type_id, held.object_pk) IN (SELECT * FROM subject)
+"""
+
+
 def holders_on(provider: Provider, queues: Iterable[ReviewQueue]) -> list[Holder]:
-    """Who holds rights on a provider or on its queues, by name. Two queries.
+    """Who holds rights on a provider or on its queues, by name. One query.
 
     Whoever holds one through a group is not among them by themselves, nor are administrators.
     """
-    of_provider = Q(
-        content_type=ContentType.objects.get_for_model(Provider), object_pk=str(provider.pk)
-    )
-    of_queues = Q(
-        content_type=ContentType.objects.get_for_model(ReviewQueue),
-        object_pk__in=[str(queue.pk) for queue in queues],
-    )
-    held: dict[Holder, set[str]] = {}
-    of_people = UserObjectPermission.objects.filter(of_provider | of_queues)
-    for row in of_people.filter(user__is_active=True).select_related("user", "permission"):
-        name = row.user.get_full_name() or row.user.get_username()
-        holder = Holder(name, row.user_id, None, frozenset())
-        held.setdefault(holder, set()).add(row.permission.codename)
-    of_groups = GroupObjectPermission.objects.filter(of_provider | of_queues)
-    members = Count("group__user", filter=Q(group__user__is_active=True))
-    for row in of_groups.annotate(members=members).select_related("group", "permission"):
-        holder = Holder(row.group.name, None, row.members, frozenset())
-        held.setdefault(holder, set()).add(row.permission.codename)
-    found = [replace(holder, rights=frozenset(rights)) for holder, rights in held.items()]
+    subjects = [provider, *queues]
+    kinds = [ContentType.objects.get_for_model(subject).pk for subject in subjects]
+    held: dict[tuple[str, int | None, int | None], set[str]] = defaultdict(set)
+    with connection.cursor() as cursor:
+        cursor.execute(HOLDERS, {"kinds": kinds, "pks": [str(subject.pk) for subject in subjects]})
+        for *who, right in cursor.fetchall():
+            held[(who[0], who[1], who[2])].add(right)
+    found = [Holder(*who, frozenset(rights)) for who, rights in held.items()]
     return sorted(found, key=lambda holder: holder.name.casefold())
 
 

@@ -31,11 +31,12 @@ RIGHT_COLUMNS = {
 
 def switch_of(provider: Provider, user: User, *, may_switch: bool) -> Switch:
     covering = Q(provider=provider) | Q(provider=None)
-    stops = access.visible_stops(user).filter(covering).order_by("-at")[:MOST_STOPS]
+    stops = list(access.visible_stops(user).filter(covering).order_by("-at")[:MOST_STOPS])
     return Switch(
         state=str(provider.dispatch),
         url=reverse("dispatch_change") if may_switch else "",
-        waits=visible_waiting(Scope(provider), user)[:COUNTED].count(),
+        # While nothing is stopped nothing waits for that.
+        waits=visible_waiting(Scope(provider), user)[:COUNTED].count() if stops else 0,
         per_second=settings.ROMULUS_RELEASE_PER_SECOND,
         stops=tuple(row_of(stop, user) for stop in stops),
     )
