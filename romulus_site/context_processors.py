@@ -44,6 +44,14 @@ class Shell:
             NavItem("Providers", reverse("providers"), "providers", "p", here == "providers"),
             NavItem("Workers", reverse("workers"), "worker", "w", here == "workers", minor=True),
             NavItem("Audit record", reverse("audit"), "audit", "l", here == "audit", minor=True),
+            NavItem(
+                "Notifications",
+                reverse("notifications"),
+                "sending",
+                "n",
+                here == "notifications",
+                minor=True,
+            ),
         ]
         if self._request.user.is_staff:
             items.append(
@@ -64,7 +72,7 @@ class Shell:
             return "review"
         if name.startswith("event"):
             return "events"
-        if name in ("workers", "audit"):
+        if name in ("workers", "audit", "notifications"):
             return name
         if name.startswith(("provider", "dispatch")):
             return "providers"
@@ -92,6 +100,13 @@ class Shell:
     def letters(self) -> bool:
         """Whether single letters are shortcuts for this person."""
         return bool(self._request.profile.letters)  # type: ignore[attr-defined]
+
+    @cached_property
+    def failing_channels(self) -> list[Any]:
+        """Those of the reader that fail, said on every page."""
+        from reconciliation.selectors.notification_page import failing_channels
+
+        return failing_channels(self._request.user)
 
     @property
     def person(self) -> str:

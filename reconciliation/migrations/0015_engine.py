@@ -8,7 +8,7 @@ import reconciliation.core.states
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reconciliation", "0012_accounts"),
+        ("reconciliation", "0013_evidence"),
         ("workflows", "0012_accounts"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

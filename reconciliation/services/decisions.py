@@ -269,7 +269,9 @@ def act(hold: Hold, decision: Decision) -> None:
     """Do what the decision says, in its transaction."""
     kind = DecisionKind(decision.kind)
     if kind is DecisionKind.KEEP_HOLDING:
-        Hold.objects.filter(pk=hold.pk).update(due_at=decision.until, version=F("version") + 1)
+        Hold.objects.filter(pk=hold.pk).update(
+            due_at=decision.until, tell_at=Now(), version=F("version") + 1
+        )
         return
     Hold.objects.filter(pk=hold.pk).update(
         state=HoldState.DECIDED, closed_at=Now(), version=F("version") + 1

@@ -8,7 +8,8 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
-from reconciliation.models import DispatchStop, Operation, Provider, ReviewQueue
+from reconciliation.models import Channel, DispatchStop, Operation, Provider, ReviewQueue
+from reconciliation.services.addressing import pass_on
 from tests.claiming import ready_run
 from tests.deciding import KEEP_HOLDING, decide
 from tests.destination import RunningDestination
@@ -77,3 +78,6 @@ def said_everywhere(destination: RunningDestination) -> None:
     Pause.objects.create(workflow=MARK, by=f"user:1 {MARK}", reason=MARK)
     until = Now() + timedelta(hours=1)
     DispatchStop.objects.create(state="paused", by=MARK, reason=MARK, action="x", until=until)
+    pass_on()  # what is told of all that reaches nobody, and is shown as that
+    failing = {"failing_since": Now(), "problem": MARK, "address": MARK}
+    Channel.objects.create(kind="slack", queue=ReviewQueue.objects.first(), **failing)
