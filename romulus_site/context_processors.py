@@ -44,9 +44,19 @@ class Shell:
             NavItem("Providers", reverse("providers"), "providers", "p", here == "providers"),
             NavItem("Workers", reverse("workers"), "worker", "w", here == "workers", minor=True),
             NavItem("Audit record", reverse("audit"), "audit", "l", here == "audit", minor=True),
+            NavItem(
+                "Notifications",
+                reverse("notifications"),
+                "sending",
+                "n",
+                here == "notifications",
+                minor=True,
+            ),
         ]
         if self._request.user.is_staff:
-            items.append(NavItem("Admin", reverse("admin:index"), "shield", "a", False, minor=True))
+            items.append(
+                NavItem("Admin", reverse("admin:index"), "shield", "a", here == "admin", minor=True)
+            )
         return items
 
     @property
@@ -54,13 +64,15 @@ class Shell:
         """The list that the page belongs to; empty on error pages."""
         match = self._request.resolver_match
         name = (match.url_name if match else "") or ""
+        if match and (match.namespace == "admin" or name.startswith("rights")):
+            return "admin"
         if name == "start":
             return "overview"
         if name.startswith(("review", "operation")):
             return "review"
         if name.startswith("event"):
             return "events"
-        if name in ("workers", "audit"):
+        if name in ("workers", "audit", "notifications"):
             return name
         if name.startswith(("provider", "dispatch")):
             return "providers"
@@ -89,10 +101,22 @@ class Shell:
         """Whether single letters are shortcuts for this person."""
         return bool(self._request.profile.letters)  # type: ignore[attr-defined]
 
+    @cached_property
+    def failing_channels(self) -> list[Any]:
+        """Those of the reader that fail, said on every page."""
+        from reconciliation.selectors.notification_page import failing_channels
+
+        return failing_channels(self._request.user)
+
     @property
     def person(self) -> str:
         user = self._request.user
         return (user.is_authenticated and user.get_full_name()) or user.get_username()
+
+    @property
+    def mail_is_logged(self) -> bool:
+        """Whether mail goes to the log because no server is set up; reset links stand there."""
+        return settings.EMAIL_BACKEND == "django.core.mail.backends.console.EmailBackend"
 
     @property
     def environment(self) -> str:

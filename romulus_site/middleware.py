@@ -11,6 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
+from django.urls import Resolver404, resolve
 from django.utils.cache import patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -18,6 +19,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 if TYPE_CHECKING:
     from reconciliation.models import Profile
 
+HOOKS = "/hooks/"
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 # Everything from this very site and nothing inline: text from a provider that slipped into a page
@@ -39,6 +41,30 @@ def content_policy(get_response: GetResponse) -> GetResponse:
         response.headers.setdefault("Content-Security-Policy", CONTENT_POLICY)
         response.headers.setdefault("Cache-Control", "private, no-cache")
         patch_vary_headers(response, ["HX-Request", "HX-Target"])
+        return response
+
+    return middleware
+
+
+def hooks_apart(get_response: GetResponse) -> GetResponse:
+    """Answer deliveries of events before sessions, people, forms and their messages come into it.
+
+    They have none of these, and looking for them took an eighth of the time of each. What counts
+    for every answer stays: headers and policy are set by those before this one, and the host is
+    checked here as `CommonMiddleware` would.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(HOOKS):
+            return get_response(request)
+        request.get_host()  # raises DisallowedHost
+        try:
+            found = resolve(request.path_info)
+        except Resolver404:
+            return get_response(request)
+        request.resolver_match = found
+        response: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
+        response.headers.setdefault("X-Frame-Options", settings.X_FRAME_OPTIONS)
         return response
 
     return middleware

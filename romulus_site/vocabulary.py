@@ -182,6 +182,18 @@ VOCABULARY: dict[str, dict[str, Word]] = {
             "accepted, but the result is not as expected",
         ),
     },
+    "channel": {
+        "works": Word("Works", "good", "applied", "what is told goes out by it"),
+        "failing": Word("Failing", "hold", "warn", "it is tried again, ever more seldom"),
+        "stopped": Word("Stopped", "hold", "not_sent", "not used until somebody has seen to it"),
+        "off": Word("Off", "quiet", "cancelled", "an administrator turned it off"),
+    },
+    "message": {
+        "waiting": Word("Waiting", "wait", "waiting", "not taken by the other side yet"),
+        "sent": Word("Sent", "good", "acknowledged", "the other side took it"),
+        "failed": Word("Not taken", "hold", "warn", "a test that did not arrive"),
+        "dropped": Word("Not needed", "quiet", "cancelled", "nothing of it waited any more"),
+    },
     "due": {
         "late": Word("Past due", "hold", "clock", "it was to be decided before now"),
     },

@@ -12,7 +12,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
-        ("reconciliation", "0007_never_sent"),
+        ("reconciliation", "0010_notifications"),
         ("workflows", "0006_search"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

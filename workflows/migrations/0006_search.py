@@ -10,7 +10,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("workflows", "0003_events"),
+        ("workflows", "0004_engine"),
     ]
 
     operations = [

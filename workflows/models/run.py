@@ -117,6 +117,12 @@ class Run(models.Model):
                 fields=["workflow", "version", "ready_at"],
                 condition=Q(state=RunState.READY, paused_at__isnull=True),
             ),
+            # The same while something of a tenant is paused, whose backlog is stepped over.
+            models.Index(
+                name="run_ready_of_tenant",
+                fields=["workflow", "version", "tenant", "ready_at"],
+                condition=Q(state=RunState.READY, paused_at__isnull=True),
+            ),
             # Renewal, and the few running runs among which the expired leases are.
             models.Index(
                 name="run_lease_owner", fields=["lease_owner"], condition=Q(state=RunState.RUNNING)
@@ -124,7 +130,7 @@ class Run(models.Model):
             models.Index(name="run_wake", fields=["wake_at"], condition=Q(state=RunState.WAITING)),
             models.Index(
                 name="run_cancelling",
-                fields=["cancel_asked_at"],
+                fields=["id"],
                 condition=Q(cancel_asked_at__isnull=False, finished_at__isnull=True),
             ),
             models.Index(
