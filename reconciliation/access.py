@@ -15,10 +15,10 @@ from uuid import UUID
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db import connection
-from django.db.models import Exists, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Exists, OuterRef, Q, QuerySet, TextField
+from django.db.models.functions import Cast, Now
 from django.http import Http404
-from guardian.shortcuts import get_users_with_perms
+from guardian.models import GroupObjectPermission, UserObjectPermission
 
 from reconciliation.core.states import HoldState
 from reconciliation.models import Channel, DispatchStop, Hold, Operation, Provider, ReviewQueue
@@ -163,12 +163,21 @@ def holders_on(provider: Provider, queues: Iterable[ReviewQueue]) -> list[Holder
     return sorted(found, key=lambda holder: holder.name.casefold())
 
 
-def has_decider(queue: ReviewQueue) -> bool:
-    """Whether one of the queue's owners is active and may decide its holds."""
-    deciders = get_users_with_perms(
-        queue, only_with_perms_in=["decide"], with_superusers=True, with_group_users=True
+def with_deciders(queues: Iterable[ReviewQueue]) -> frozenset[UUID]:
+    """The IDs of those `queues` of which an owner is active and may decide its holds. One query."""
+    right = {
+        "permission__content_type__app_label": "reconciliation",
+        "permission__codename": "decide",
+        "object_pk": Cast(OuterRef("reviewqueue"), TextField()),
+    }
+    own = UserObjectPermission.objects.filter(user=OuterRef("user"), **right)
+    of_a_group = GroupObjectPermission.objects.filter(group__user=OuterRef("user"), **right)
+    owners = ReviewQueue.owners.through.objects.filter(
+        Q(user__is_superuser=True) | Exists(own) | Exists(of_a_group),
+        reviewqueue__in=[queue.pk for queue in queues],
+        user__is_active=True,
     )
-    return bool(queue.owners.filter(is_active=True, pk__in=deciders).exists())
+    return frozenset(owners.values_list("reviewqueue", flat=True))
 
 
 def may_answer_for(user: User, queue: ReviewQueue) -> bool:
