@@ -71,10 +71,12 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "romulus_site.middleware.content_policy",
+    "romulus_site.middleware.hooks_apart",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "romulus_site.middleware.own_profile",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -158,7 +160,10 @@ CELERY_TASK_IGNORE_RESULT = True
 # A broker that is away must not hold anybody up: the sweep publishes again.
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "advance"
-CELERY_TASK_ROUTES = {"reconciliation.tasks.reconcile": {"queue": "reconcile"}}
+CELERY_TASK_ROUTES = {
+    "reconciliation.tasks.reconcile": {"queue": "reconcile"},
+    "reconciliation.tasks.deliver": {"queue": "reconcile"},
+}
 CELERY_TASK_CREATE_MISSING_QUEUES = True
 if CELERY_BROKER_URL == "pgmq://":
     # They are made once, by ensure_pgmq. Whoever declares one runs DDL with the first message of
@@ -296,10 +301,29 @@ EMAIL_USE_TLS, EMAIL_USE_SSL = MAIL.use_tls, MAIL.use_ssl
 EMAIL_TIMEOUT = MAIL.timeout
 DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "romulus@localhost")
 
+# --- notifications --------------------------------------------------------------------------
+
+# Where people reach the console, such as https://romulus.example.com: what links in notifications
+# begin with. Empty: notifications hold no links; `manage.py up` puts its own address there.
+ROMULUS_CONSOLE_URL = os.environ.get("ROMULUS_CONSOLE_URL", "").rstrip("/")
+# The mail server; without a host no e-mail is sent.
+EMAIL_HOST = os.environ.get("EMAIL_HOST", "")
+EMAIL_PORT = int(os.environ.get("EMAIL_PORT", "587"))
+EMAIL_HOST_USER = os.environ.get("EMAIL_HOST_USER", "")
+EMAIL_HOST_PASSWORD = os.environ.get("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_SSL = flag("EMAIL_USE_SSL")
+EMAIL_USE_TLS = flag("EMAIL_USE_TLS", default=not EMAIL_USE_SSL)
+# A server that hangs holds up one thread of a worker for so long, at each of a message's tries.
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL", "Romulus <romulus@localhost>")
+
 # --- edges ----------------------------------------------------------------------------------
 
 # Shown beside the clock on every page, such as "Production".
 ROMULUS_ENVIRONMENT = os.environ.get("ROMULUS_ENVIRONMENT", "")
+
+# Who may read /metrics: whoever has this token. Without one only this very machine (metrics.py).
+ROMULUS_METRICS_TOKEN = os.environ.get("ROMULUS_METRICS_TOKEN", "")
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from reconciliation.admin.forms import ContractForm, DispatchForm, ProviderForm, QueueForm
+from reconciliation.admin.notifications import said_on_call
 from reconciliation.core.facts import Dispatch
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
 from reconciliation.selectors.contract import OVERDUE, is_overdue
@@ -50,7 +51,12 @@ class ProviderAdmin(Guarded):
         (None, {"fields": ("name", "slug", "missing", "dispatch_shown")}),
         (
             "Connection",
-            {"fields": ("adapter", "base_url", "account", "region", "credential", "settings")},
+            {
+                "fields": (
+                    *("adapter", "base_url", "account", "region", "credential", "settings"),
+                    "dashboard_url",
+                )
+            },
         ),
         ("Contract", {"fields": ("contract_version", "contract_shown", "contradicted")}),
         ("Trust", {"fields": ("replay_trust", "look_up_trust")}),
@@ -150,6 +156,7 @@ class ReviewQueueAdmin(Guarded):
     list_display = ("name", "slug", "tenant", "provider", "action", "due_after")
     list_select_related = ("tenant", "provider")
     filter_horizontal = ("owners",)
+    readonly_fields = ("on_call",)
     search_fields = ("name", "slug")
 
     def get_form(
@@ -158,6 +165,10 @@ class ReviewQueueAdmin(Guarded):
         form: Any = super().get_form(request, obj, change, **options)
         form.by = signed_in(request)  # a class of this request's own
         return form
+
+    @admin.display(description="On call now")
+    def on_call(self, queue: ReviewQueue) -> str:
+        return said_on_call(queue)
 
     def save_model(
         self,

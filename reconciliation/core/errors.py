@@ -4,6 +4,7 @@ RomulusError
 ├── UsageError
 │   ├── InvalidContract        names the field and the file or row
 │   ├── InvalidProvider        names the setting
+│   ├── InvalidChannel         names the field
 │   └── InvalidDecision        a decision that lacks what it needs; names the field
 └── Conflict
     ├── AlreadyDecided         somebody decided first; carries the decision
@@ -26,6 +27,14 @@ class InvalidContract(UsageError):
 
 class InvalidProvider(UsageError):
     """This provider cannot be used as it is set up."""
+
+
+class InvalidChannel(UsageError):
+    """This channel cannot be used as it is set up."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class InvalidDecision(UsageError):

@@ -18,7 +18,7 @@ from django.db import transaction
 from reconciliation.core.contracts import Contract
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.facts import Dispatch
-from reconciliation.core.rehearsals import Claim, Verdict
+from reconciliation.core.rehearsals import NAME, Claim, Verdict
 from reconciliation.models import ContractVersion, Provider, Rehearsal, ReviewQueue, Sandbox
 from reconciliation.rehearsal.providers import EXAMPLES
 from reconciliation.sealing import seal, unseal
@@ -26,6 +26,7 @@ from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.dispatch import stops_over, strictest
 from reconciliation.services.providers import adapter_of, credential_of
 from reconciliation.services.setup import make_owner
+from reconciliation.services.telling import tell_contradicted
 from workflows.models import Tenant
 from workflows.models.ids import new_id
 from workflows.services.changes import changes_of
@@ -33,8 +34,6 @@ from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
 
-# Tenant, queue and owner of everything that is rehearsed: nobody else's work is among it.
-NAME = "rehearsal"
 BUILT_IN = "rehearsal"  # the adapter of the destination that ships: a sandbox by itself
 SUFFIX = "-rehearsal"
 LONGEST_SLUG = 50
@@ -277,6 +276,8 @@ def keep_rehearsal(provider: Provider, outcome: Outcome, by: str) -> Rehearsal:
     changes = consequences(provider, outcome, database_now())
     if changes:
         Provider.objects.filter(pk=provider.pk).update(**changes)
+    if "contradicted_at" in changes:
+        tell_contradicted(provider, changes["contradicted_at"])
     detail = {"rehearsal": str(row.pk), "claims": row.claims, "breaches": row.breaches}
     add_entry(by, "rehearsed", f"provider:{provider.slug}", detail)
     if outcome.contradicted:

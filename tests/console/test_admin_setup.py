@@ -248,6 +248,10 @@ def test_owners_that_are_set_get_their_rights_and_are_on_record(admin: Client) -
         "action": "",
         "owners": [str(owner.pk)],
         "due_after": "02:00:00",
+        "tell_before": "01:00:00",
+        "tell_on_call_after": "00:15:00",
+        "tell_owners_after": "01:00:00",
+        "tell_administrators_after": "04:00:00",
     }
     url = reverse("admin:reconciliation_reviewqueue_change", args=[queue.pk])
     answer = admin.post(url, fields)

@@ -132,6 +132,18 @@ def test_no_session_is_begun_and_no_cookie_set(client: Client) -> None:
     assert deliver(strict, paid()).status_code == HTTPStatus.OK
 
 
+def test_no_session_and_no_person_is_looked_for_and_what_protects_stays(client: Client) -> None:
+    source()
+    answer = deliver(client, paid())
+    assert not {"session", "user", "htmx"} & vars(answer.wsgi_request).keys()
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    elsewhere = signed(Scheme.STANDARD_WEBHOOKS, paid()) | {"host": "elsewhere.example"}
+    assert deliver(client, paid(), elsewhere).status_code == HTTPStatus.BAD_REQUEST
+    assert client.get("/hooks/shop/more/").status_code == HTTPStatus.NOT_FOUND
+
+
 def test_without_the_last_slash_nobody_is_sent_elsewhere(client: Client) -> None:
     source()
     body = paid()
