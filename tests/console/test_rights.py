@@ -279,6 +279,8 @@ def test_nor_by_making_themselves_an_owner(queue: ReviewQueue, deputy: User) -> 
         "tell_owners_after": "00:30:00",
         "tell_administrators_after": "02:00:00",
     }
+    form = signed_in(deputy).get(url).context["adminform"].form
+    fields = {name: form.initial.get(name) for name in form.fields} | fields
     client = signed_in(deputy)
     text = client.post(url, fields).content.decode()
     assert "You cannot give that to yourself" in text
