@@ -10,7 +10,7 @@ from django.db.models.signals import post_migrate
 
 class ReconciliationConfig(AppConfig):
     name = "reconciliation"
-    verbose_name = "Reconciliation"
+    verbose_name = "Operations and review"
 
     def ready(self) -> None:
         from reconciliation.selectors.run_parts import run_parts

@@ -14,11 +14,18 @@ from reconciliation.views import (
     held_runs,
     notifications,
     operations,
+    overview,
+    profile,
     providers,
     review,
+    search,
 )
 
 urlpatterns: list[URLPattern] = [
+    path("", overview.overview, name="start"),
+    path("search/", search.search, name="search"),
+    path("profile/", profile.profile, name="profile"),
+    path("profile/live/", profile.profile_live, name="profile_live"),
     path("review/", review.review, name="review"),
     path("audit/", audit.audit, name="audit"),
     path("notifications/", notifications.notifications, name="notifications"),

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from django import forms
+from django.contrib.auth.models import User
 
 from reconciliation.adapters.registry import known_adapters
 from reconciliation.core.contracts import parse_contract
-from reconciliation.core.errors import InvalidContract
+from reconciliation.core.errors import InvalidContract, NotYoursToGive
 from reconciliation.core.facts import Dispatch
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
 from reconciliation.sealing import seal
 from reconciliation.services.dispatch import MAX_REASON, MIN_REASON
 from reconciliation.services.providers import adapter_problems, address_problem_of
+from reconciliation.services.setup import ensure_may_give
 
 if TYPE_CHECKING:
     ProviderFormBase = forms.ModelForm[Provider]
@@ -104,6 +106,8 @@ class ProviderForm(ProviderFormBase):
 
 
 class QueueForm(QueueFormBase):
+    by: User  # whoever fills it in; the admin says who
+
     class Meta:
         model = ReviewQueue
         fields = (
@@ -124,6 +128,17 @@ class QueueForm(QueueFormBase):
             "tell_owners_after": "So long after it all owners hear.",
             "tell_administrators_after": "So long after it the administrators hear.",
         }
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if self.errors:
+            return cleaned
+        self.instance.tenant = cleaned["tenant"]
+        try:
+            ensure_may_give(cleaned["owners"], self.instance, self.by)
+        except NotYoursToGive as error:
+            self.add_error("owners", str(error))
+        return cleaned
 
 
 class ContractForm(ContractFormBase):

@@ -9,6 +9,7 @@ RomulusError
 └── Conflict
     ├── AlreadyDecided         somebody decided first; carries the decision
     ├── NotAllowed             this decision is not safe or not this person's
+    ├── NotYoursToGive         a right that whoever would give it does not hold
     ├── DispatchTurnedOff      between the decision to send and the send
     └── RunCancelled           likewise
 """
@@ -62,3 +63,7 @@ class RunCancelled(Conflict):
 
 class NotAllowed(Conflict):
     """This decision is not offered now."""
+
+
+class NotYoursToGive(Conflict):
+    """Nobody gives a right that they do not hold."""

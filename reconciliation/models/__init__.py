@@ -9,6 +9,7 @@ from reconciliation.models.evidence import Evidence
 from reconciliation.models.hold import Hold
 from reconciliation.models.notification import Channel, Delivery, Digest, Message, Notification
 from reconciliation.models.operation import Operation
+from reconciliation.models.profile import Profile
 from reconciliation.models.provider import ContractVersion, Provider
 from reconciliation.models.queue import ReviewQueue
 from reconciliation.models.rehearsal import Rehearsal, Sandbox
@@ -28,6 +29,7 @@ __all__ = [
     "Message",
     "Notification",
     "Operation",
+    "Profile",
     "Provider",
     "Rehearsal",
     "ReviewQueue",

@@ -47,6 +47,7 @@ class ReviewQueue(models.Model):
             ("decide", "Can decide holds"),
             ("assign", "Can assign holds"),
             ("second", "Can confirm the decisions of others"),
+            ("configure", "Can set it up"),
         ]
 
     def __str__(self) -> str:

@@ -29,6 +29,7 @@ from reconciliation.services.setup import make_owner
 from reconciliation.services.telling import tell_contradicted
 from workflows.models import Tenant
 from workflows.models.ids import new_id
+from workflows.services.changes import changes_of
 from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
@@ -115,8 +116,9 @@ def save_sandbox(
     if credential:
         sandbox.credential_sealed = seal(credential.encode())
     ensure_apart(sandbox)
+    changes = changes_of(sandbox, changed, sealed={"credential"})
     sandbox.save()
-    detail = {"fields": sorted(changed)}
+    detail = {"changes": changes}
     add_entry(actor_of(by), "set up", f"sandbox:{sandbox.provider.slug}", detail)
 
 

@@ -27,6 +27,7 @@ from reconciliation.models import (
     Message,
     Notification,
     Operation,
+    Profile,
     Provider,
     Rehearsal,
     ReviewQueue,
@@ -276,6 +277,7 @@ def test_the_tables_that_are_named_here_are_all_there_are() -> None:
     set_up = {Provider, ReviewQueue, ContractVersion, ReviewQueue.owners.through}
     switches = {DispatchStop}  # who threw which is in the audit record
     rehearsing = {Sandbox, Rehearsal}  # append-only too (test_rehearsals)
+    preferences = {Profile}
     telling = {Channel, Delivery, Digest, Message, Notification, Shift}  # what people are told
     every = set(apps.get_app_config("reconciliation").get_models(include_auto_created=True))
-    assert every == {*LEDGER, *set_up, *switches, *rehearsing, *telling}
+    assert every == {*LEDGER, *set_up, *switches, *rehearsing, *preferences, *telling}
