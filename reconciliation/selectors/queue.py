@@ -20,7 +20,7 @@ from reconciliation.selectors.words import (
     window_of,
     with_owners,
 )
-from workflows.pages import Pager
+from workflows.pages import Export, Pager
 from workflows.selectors.paging import PAGE_ROWS, address, as_uuid
 from workflows.selectors.words import label_of, title_of
 
@@ -53,6 +53,7 @@ def review_page(user: User, now: datetime, *, before: str = "", after: str = "")
     decided = None if rows else last_decision(user)
     return ReviewPage(
         rows=tuple(row_of(hold, user, now) for hold in rows),
+        export=Export(reverse("review_export")),
         total=whole["total"],
         oldest=whole["oldest"],
         seen=seen_of(holds),
