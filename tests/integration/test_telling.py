@@ -25,11 +25,13 @@ from reconciliation.models import (
     Message,
     Notification,
     Operation,
+    Profile,
     Provider,
     ReviewQueue,
     Sandbox,
     Shift,
 )
+from reconciliation.selectors.words import clock
 from reconciliation.services.addressing import pass_on
 from reconciliation.services.decisions import Answer, record_decision
 from reconciliation.services.digests import set_digest
@@ -89,14 +91,16 @@ def test_a_hold_that_opens_is_told_of_with_its_case_and_a_link(hold: Hold) -> No
     queue, operation = hold.queue, hold.operation
     assert queue is not None
     assert operation is not None
-    owner(queue)
+    Profile.objects.create(user=owner(queue), time_zone="Asia/Kathmandu")
     tell_opened(hold)
     told()
     (sent,) = mail.outbox
     assert sent.subject == f"Held: {operation.summary}"
     assert f"https://romulus.example.com/operations/{operation.pk}/" in sent.body
     assert "Not known: " in sent.body
-    assert "Due: " in sent.body
+    # By the database's clock, and by their own where they have chosen one.
+    assert f"Due: {clock(hold.due_at)} (" in sent.body
+    assert "Asia/Kathmandu)" in sent.body
     assert "Nothing is decided by opening it" in sent.body
     assert sent.extra_headers["Message-ID"].startswith(f"<{Message.objects.get().pk}@")
 
