@@ -143,13 +143,7 @@ class ShiftAdmin(ShiftBase):
     fieldsets = (
         (None, {"fields": ("queue", "person")}),
         ("Of each week", {"fields": ("days", "starts", "ends", "zone")}),
-        (
-            "Or of certain dates",
-            {
-                "fields": ("starts_at", "ends_at"),
-                "description": "While it lasts, the queue's weekly shifts do not count. UTC.",
-            },
-        ),
+        ("Or of certain dates", {"fields": ("starts_at", "ends_at")}),
     )
 
     def save_model(
