@@ -21,7 +21,7 @@ from django.http import Http404
 from guardian.shortcuts import get_users_with_perms
 
 from reconciliation.core.states import HoldState
-from reconciliation.models import DispatchStop, Hold, Operation, Provider, ReviewQueue
+from reconciliation.models import Channel, DispatchStop, Hold, Operation, Provider, ReviewQueue
 from workflows.access import visible_runs, visible_tenants
 from workflows.rights import holds, objects_with
 
@@ -176,10 +176,25 @@ def has_decider(queue: ReviewQueue) -> bool:
     return bool(queue.owners.filter(is_active=True, pk__in=deciders).exists())
 
 
+def may_answer_for(user: User, queue: ReviewQueue) -> bool:
+    """Whether `user` may see the queue's holds and decide them."""
+    seen = visible_queues(user).filter(pk=queue.pk).exists()
+    of_tenant = queue.tenant_id is None or visible_tenants(user).filter(pk=queue.tenant_id).exists()
+    return seen and of_tenant and holds(user, "reconciliation.decide", queue)
+
+
 def ensure_may_decide(user: User, hold: Hold) -> None:
     """Raises `PermissionDenied`: this person may not decide this hold."""
     if not may_decide(user, hold):
         raise PermissionDenied("You may look at this case, and its queue's owners decide it.")
+
+
+def visible_channels(user: User) -> QuerySet[Channel]:
+    """The channels that are a person's to see to: their own, and those of the queues they own."""
+    if user.is_superuser:
+        return Channel.objects.all()
+    owned = ReviewQueue.objects.filter(owners=user, pk__in=visible_queues(user))
+    return Channel.objects.filter(Q(person=user) | Q(queue__in=owned))
 
 
 def open_holds(user: User) -> QuerySet[Hold]:

@@ -113,3 +113,10 @@ def holds_everywhere(user: User, right: str, kind: type[Model]) -> bool:
     if user.is_superuser or not user.is_active:
         return user.is_active
     return (right, kind._meta.model_name or "") in rights_of(user).everywhere
+
+
+def holds_on_any(user: User, right: str, kind: type[Model]) -> bool:
+    """Whether `user` holds the right on at least one object of that kind, which may be gone."""
+    if user.is_superuser or not user.is_active:
+        return user.is_active
+    return (right, kind._meta.model_name or "") in rights_of(user).on

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reconciliation", "0007_never_sent")]
+    dependencies = [("reconciliation", "0012_accounts")]
 
     operations = [
         migrations.AddField("auditentry", "salt", models.CharField(default="", max_length=32)),

@@ -39,6 +39,8 @@ class Hold(models.Model):
     # Grows with every decision, so that a form that was read before one is refused.
     version = models.PositiveIntegerField(default=1)
     closed_at = models.DateTimeField(null=True)
+    # When the sweep looks next whether somebody is to be told that it waits; null: nobody is.
+    tell_at = models.DateTimeField(null=True, db_default=Now())
 
     class Meta:
         constraints = [
@@ -73,6 +75,9 @@ class Hold(models.Model):
                 name="hold_open_queue_due",
                 fields=["queue", "due_at", "id"],
                 condition=Q(state=HoldState.OPEN),
+            ),
+            models.Index(
+                name="hold_open_tell", fields=["tell_at"], condition=Q(state=HoldState.OPEN)
             ),
         ]
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST, require_safe
 
 from workflows import access
@@ -17,7 +15,7 @@ from workflows.selectors.run_export import COLUMNS, run_rows
 from workflows.selectors.run_list import Asked, listed, run_list
 from workflows.selectors.run_page import run_page
 from workflows.services.clock import database_now
-from workflows.views.requests import SignedIn, asks_for, nothing_new
+from workflows.views.requests import SignedIn, asks_for, moment, nothing_new
 from workflows.views.tables import Exported, as_table
 
 
@@ -62,6 +60,7 @@ def run(request: SignedIn, run: UUID) -> HttpResponse:
         folded=request.GET.get("scale") != "true",
         before=moment(request.GET.get("before", "")),
         children=request.GET.get("children", ""),
+        zone=request.profile.zone,
     )
     context = {"page": page, "now": now, "before": request.GET.get("before", "")}
     if asks_for(request, "timeline"):
@@ -71,12 +70,3 @@ def run(request: SignedIn, run: UUID) -> HttpResponse:
             request, "workflows/_refreshed.html", context
         )
     return render(request, "workflows/run.html", context)
-
-
-def moment(text: str) -> datetime | None:
-    """A time with its zone from an address; None for what is none."""
-    try:
-        at = parse_datetime(text)
-    except ValueError:
-        return None
-    return at if at is not None and at.tzinfo is not None else None

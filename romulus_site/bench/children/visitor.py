@@ -110,6 +110,7 @@ def addresses_of() -> dict[str, Address]:
         "dispatch": reverse("dispatch"),
         "workers": reverse("workers"),
         "audit": reverse("audit"),
+        "notifications": reverse("notifications"),
     }
     return {name: (path, "") for name, path in whole.items()}
 
