@@ -64,13 +64,18 @@ def switchable_providers(user: User) -> QuerySet[Provider]:
     return objects_with(user, "reconciliation.pause_dispatch", Provider.objects.all())
 
 
+def stops_in_force() -> QuerySet[DispatchStop]:
+    """The switches that stop something now, whoever may see that."""
+    in_force = DispatchStop.objects.filter(Q(until=None) | Q(until__gt=Now()))
+    return in_force.select_related("provider", "tenant")
+
+
 def visible_stops(user: User) -> QuerySet[DispatchStop]:
     """The switches in force that stop something which a person may see: nothing of other tenants
     alone, and nothing for who may see no tenant."""
     tenants = visible_tenants(user)
-    in_force = DispatchStop.objects.filter(Q(until=None) | Q(until__gt=Now()))
     visible = Q(tenant__in=tenants) | (Q(tenant=None) & Exists(tenants))
-    return in_force.filter(visible).select_related("provider", "tenant")
+    return stops_in_force().filter(visible)
 
 
 def visible_holds(user: User) -> QuerySet[Hold]:

@@ -93,6 +93,8 @@ KNOWN = frozenset(
         "after_switch",
         "before_ask",
         "after_ask",
+        "before_chain_check",
+        "after_chain_check",
         # An operation.
         "before_open",
         "after_open",
