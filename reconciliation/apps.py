@@ -15,6 +15,7 @@ class ReconciliationConfig(AppConfig):
     def ready(self) -> None:
         from reconciliation.selectors.run_parts import run_parts
         from reconciliation.services.audit import add_entry
+        from reconciliation.services.bulk import hint_open_actions
         from reconciliation.services.dispatch import end_stops
         from reconciliation.services.event_holds import EventHolds
         from reconciliation.services.holds import open_run_hold
@@ -34,6 +35,7 @@ class ReconciliationConfig(AppConfig):
         register_event_holds(EventHolds())
         register_duty(hint_due_operations)
         register_duty(end_stops)
+        register_duty(hint_open_actions)
         register_recorder(add_entry)
         register_open(OpenParts())
         register_run_parts(run_parts)

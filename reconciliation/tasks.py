@@ -7,6 +7,7 @@ from uuid import UUID
 from celery import shared_task
 from django.db import close_old_connections
 
+from reconciliation.services.bulk import carry_out
 from reconciliation.services.reconcile import reconcile as reconcile_operation
 
 
@@ -15,3 +16,10 @@ def reconcile(operation: str) -> None:
     """Look at an operation that is due."""
     close_old_connections()
     reconcile_operation(UUID(operation))
+
+
+@shared_task(name="reconciliation.tasks.carry_out_bulk")
+def carry_out_bulk(action: str) -> None:
+    """Do the next items of a bulk action."""
+    close_old_connections()
+    carry_out(UUID(action))

@@ -8,10 +8,40 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from reconciliation.views import audit, dispatch, held_runs, operations, providers, review
+from reconciliation.views import (
+    audit,
+    dispatch,
+    held_runs,
+    operations,
+    providers,
+    review,
+    review_bulk,
+    review_case,
+    review_notes,
+    review_saved,
+)
 
 urlpatterns: list[URLPattern] = [
+    # /review/
     path("review/", review.review, name="review"),
+    path("review/filter/<slug:name>/", review.review_choices, name="review_choices"),
+    path("review/views/", review_saved.review_saved, name="review_saved"),
+    path("review/views/new/", review_saved.review_save, name="review_save"),
+    path("review/views/<uuid:view>/remove/", review_saved.review_unsave, name="review_unsave"),
+    path("review/bulk/", review_bulk.review_bulk, name="review_bulk"),
+    path("review/bulk/<uuid:action>/", review_bulk.review_bulk_action, name="review_bulk_action"),
+    path("review/questions/<uuid:note>/", review_notes.review_answer, name="review_answer"),
+    # /review/<hold>/
+    path("review/<uuid:hold>/preview/", review.review_preview, name="review_preview"),
+    path("review/<uuid:hold>/notes/", review_notes.review_notes, name="review_notes"),
+    path("review/<uuid:hold>/ask/", review_notes.review_ask, name="review_ask"),
+    path("review/<uuid:hold>/claim/", review_case.review_claim, name="review_claim"),
+    path("review/<uuid:hold>/put-back/", review_case.review_put_back, name="review_put_back"),
+    path("review/<uuid:hold>/assign/", review_case.review_assign, name="review_assign"),
+    path("review/<uuid:hold>/snooze/", review_case.review_snooze, name="review_snooze"),
+    path("review/<uuid:hold>/wake/", review_case.review_wake, name="review_wake"),
+    path("review/<uuid:hold>/remind/", review_case.review_remind, name="review_remind"),
+    path("review/<uuid:hold>/reminded/", review_case.review_reminded, name="review_reminded"),
     path("audit/", audit.audit, name="audit"),
     path("dispatch/", dispatch.dispatch, name="dispatch"),
     path("dispatch/change/", dispatch.dispatch_change, name="dispatch_change"),

@@ -146,7 +146,11 @@ CELERY_TASK_IGNORE_RESULT = True
 # A broker that is away must not hold anybody up: the sweep publishes again.
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "advance"
-CELERY_TASK_ROUTES = {"reconciliation.tasks.reconcile": {"queue": "reconcile"}}
+# What may wait for a provider's answer keeps no run waiting.
+CELERY_TASK_ROUTES = {
+    "reconciliation.tasks.reconcile": {"queue": "reconcile"},
+    "reconciliation.tasks.carry_out_bulk": {"queue": "reconcile"},
+}
 CELERY_TASK_CREATE_MISSING_QUEUES = True
 if CELERY_BROKER_URL == "pgmq://":
     # They are made once, by ensure_pgmq. Whoever declares one runs DDL with the first message of

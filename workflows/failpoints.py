@@ -93,6 +93,8 @@ KNOWN = frozenset(
         "after_switch",
         "before_ask",
         "after_ask",
+        "before_bulk_item",
+        "after_bulk_item",  # its effect and what is said of it are committed
         # An operation.
         "before_open",
         "after_open",

@@ -4,10 +4,12 @@ RomulusError
 ├── UsageError
 │   ├── InvalidContract        names the field and the file or row
 │   ├── InvalidProvider        names the setting
-│   └── InvalidDecision        a decision that lacks what it needs; names the field
+│   ├── InvalidDecision        a decision that lacks what it needs; names the field
+│   └── InvalidRequest         a note, an assignment and the like; names the field
 └── Conflict
     ├── AlreadyDecided         somebody decided first; carries the decision
     ├── NotAllowed             this decision is not safe or not this person's
+    ├── CaseMoved              somebody was first with an assignment, or the case was settled
     ├── DispatchTurnedOff      between the decision to send and the send
     └── RunCancelled           likewise
 """
@@ -33,6 +35,18 @@ class InvalidDecision(UsageError):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+class InvalidRequest(UsageError):
+    """What was asked for lacks something it needs."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class CaseMoved(Conflict):
+    """Somebody was first with this case."""
 
 
 class AlreadyDecided(Conflict):

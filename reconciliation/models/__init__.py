@@ -11,10 +11,20 @@ from reconciliation.models.operation import Operation
 from reconciliation.models.provider import ContractVersion, Provider
 from reconciliation.models.queue import ReviewQueue
 from reconciliation.models.rehearsal import Rehearsal, Sandbox
+from reconciliation.models.review_work import (
+    BulkAction,
+    BulkItem,
+    CaseNote,
+    Reminder,
+    SavedView,
+)
 from reconciliation.models.transmission import Transmission
 
 __all__ = [
     "AuditEntry",
+    "BulkAction",
+    "BulkItem",
+    "CaseNote",
     "ContractVersion",
     "Decision",
     "DispatchStop",
@@ -23,7 +33,9 @@ __all__ = [
     "Operation",
     "Provider",
     "Rehearsal",
+    "Reminder",
     "ReviewQueue",
     "Sandbox",
+    "SavedView",
     "Transmission",
 ]

@@ -88,7 +88,7 @@ OF_CLERK = {
 
 # Not passed here: the tortured workflows have one version; nothing is twice at a destination; no
 # event is missed, so that it has to be matched again, and nobody does anything to one by hand; none
-# is old enough to be purged.
+# is old enough to be purged; nobody assigns or snoozes cases.
 ELSEWHERE = frozenset(
     {
         "before_migration",
@@ -109,5 +109,7 @@ ELSEWHERE = frozenset(
         "after_sent",
         "before_purge_events",
         "after_purge_events",
+        "before_bulk_item",
+        "after_bulk_item",
     }
 )
