@@ -166,6 +166,7 @@ class Preview:
     why: str
     sent: tuple[Sent, ...]
     sent_none: str
+    said_title: str
     said: tuple[Said, ...]
     said_none: str
     may_assign: bool
@@ -228,6 +229,7 @@ class WorkForm:
 @dataclass(frozen=True, slots=True)
 class PlannedCase:
     hold: UUID
+    id: UUID  # of the operation, run or event
     title: str
     url: str
     why_not: str  # empty: it would be hit

@@ -58,7 +58,10 @@ def plan_of(wanted: Wanted, chosen: Chosen, user: User, now: datetime) -> BulkPl
     """The plan of what `user` wants, as things are at `now`."""
     holds, total = chosen_holds(chosen, user, now)
     rules = Rules(wanted, user, holds)
-    planned = [PlannedCase(h.pk, subject_of(h), url_of(h), rules.why_not(h)) for h in holds]
+    planned = [
+        PlannedCase(hold.pk, hold.case_id, subject_of(hold), url_of(hold), rules.why_not(hold))
+        for hold in holds
+    ]
     hit = tuple(case for case in planned if not case.why_not)
     needs = NEEDS.get(wanted.kind, "")
     ready = {"to": wanted.to is not None, "until": wanted.until is not None}.get(needs, True)

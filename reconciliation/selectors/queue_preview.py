@@ -47,6 +47,7 @@ def preview_of(hold: Hold, user: User, now: datetime) -> Preview:
         why=f"{said.known} {said.unknown}".strip(),
         sent=sends(case) if case else (),
         sent_none=sent_none(hold),
+        said_title="What the provider says" if case else "What would settle it",
         said=says(case) if case else (),
         said_none="Nobody was asked yet." if case else said.settles,
         may_assign=is_open and assigns,

@@ -54,7 +54,7 @@ def news(request: SignedIn, said: str, url: str) -> HttpResponse:
 
 def chip_used(request: SignedIn) -> str:
     """The filter whose option was chosen: its menu is gone, and the focus goes to the filter."""
-    part, _, name = (request.htmx.trigger or "").partition("-")
+    part, name, *_ = [*(request.htmx.trigger or "").split("-"), ""]
     return name if part == "option" else ""
 
 
