@@ -14,7 +14,7 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
-from django.db.models import Exists, Q, QuerySet
+from django.db.models import Exists, Q, QuerySet, Value
 from django.db.models.functions import Now
 from django.http import Http404
 from guardian.models import GroupObjectPermission, UserObjectPermission
@@ -146,13 +146,19 @@ class QueueRights:
 
 
 def queue_rights(user: User) -> QueueRights:
-    """Two queries, however many queues there are. A closed account may do nothing."""
-    if not user.is_active:
-        return QueueRights(frozenset(), frozenset(), False)
+    """One query, however many queues there are. A closed account may do nothing."""
+    held: dict[str, set[UUID]] = {"decide": set(), "assign": set()}
+    if user.is_active:
+        decide, assign = (
+            with_right(user, right).annotate(right=Value(right)).values_list("right", "pk")
+            for right in held
+        )
+        for right, queue in decide.union(assign):
+            held[right].add(queue)
     return QueueRights(
-        decide=frozenset(with_right(user, "decide").values_list("pk", flat=True)),
-        assign=frozenset(with_right(user, "assign").values_list("pk", flat=True)),
-        everything=user.is_superuser,
+        decide=frozenset(held["decide"]),
+        assign=frozenset(held["assign"]),
+        everything=user.is_active and user.is_superuser,
     )
 
 

@@ -196,7 +196,6 @@ class Thread:
     is_open: bool
     notes: tuple[Note, ...]
     token: str
-    owner: Owner | None
     questions: int  # that nobody answered
     may_claim: bool = False
     may_assign: bool = False

@@ -19,6 +19,8 @@ from reconciliation import access
 from reconciliation.access import QueueRights
 from reconciliation.core.queue_views import Looked
 from reconciliation.core.review_work import (
+    NOT_YOURS,
+    SETTLED,
     Assignment,
     BulkKind,
     why_not_assign,
@@ -116,6 +118,8 @@ class Rules:
     def why_not(self, hold: Hold) -> str:
         is_open = hold.state == HoldState.OPEN
         match self.wanted.kind:
+            case BulkKind.ASSIGN if self.wanted.to is None:
+                return self.why_not_given_away(hold, is_open)
             case BulkKind.ASSIGN:
                 return why_not_assign(self.assignment(hold, is_open))
             case BulkKind.SNOOZE:
@@ -133,6 +137,13 @@ class Rules:
                     can_be_asked=hold.operation is not None and can_be_asked(hold.operation),
                     may_decide=self.rights.may_decide(hold),
                 )
+
+    def why_not_given_away(self, hold: Hold, is_open: bool) -> str:
+        """As long as nobody was chosen to whom: what the planner might give to anybody."""
+        claims = hold.assignee_id is None and self.rights.may_decide(hold)
+        if not is_open:
+            return SETTLED
+        return "" if claims or self.rights.may_assign(hold) else NOT_YOURS
 
     def assignment(self, hold: Hold, is_open: bool) -> Assignment:
         to = self.wanted.to

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.urls import reverse
 
 from reconciliation import access
@@ -16,7 +16,6 @@ from reconciliation.core.review_work import NoteKind
 from reconciliation.core.states import HoldState
 from reconciliation.models import CaseNote, Hold, Reminder
 from reconciliation.queue_pages import Note, Thread
-from reconciliation.selectors.words import owner_of
 
 NOTES_SHOWN = 100
 
@@ -28,16 +27,24 @@ LEADS = {
 }
 
 
-def thread_of(
-    hold: Hold, user: User, now: datetime, *, error: str = "", typed: str = "", token: str = ""
-) -> Thread:
-    """The thread of a case that `user` may see; the hold comes from `access.hold_for`.
+def thread_at(
+    case: Mapping[str, Any], user: User, now: datetime, *, error: str = "", typed: str = ""
+) -> Thread | None:
+    """The thread of the latest hold of a case; None where `user` may see no hold of it.
 
-    It holds what was said about earlier holds of the same case too. Four queries.
+    It holds what was said about earlier holds of the same case too. Three queries.
 
     Args:
-        error, typed, token: of a comment that was not kept.
+        case: which holds are of it.
+        error, typed: of a comment that was not kept.
     """
+    mine = Reminder.objects.filter(hold=OuterRef("pk"), person=user, ended_at=None)
+    holds = access.visible_holds(user).filter(**case).annotate(reminder=Subquery(mine.values("at")))
+    hold = holds.order_by("-opened_at", "-pk").first()
+    return thread_of(hold, user, now, error, typed) if hold else None
+
+
+def thread_of(hold: Hold, user: User, now: datetime, error: str, typed: str) -> Thread:
     rights = access.queue_rights(user)
     decides, assigns = rights.may_decide(hold), rights.may_assign(hold)
     is_open = hold.state == HoldState.OPEN
@@ -45,30 +52,23 @@ def thread_of(
     shown = newest[:NOTES_SHOWN][::-1]
     notes = tuple(note_of(row, user, shown) for row in shown)
     snoozed = hold.snoozed_until is not None and hold.snoozed_until > now
+    marked: Any = hold
     return Thread(
         hold=hold.pk,
         is_open=is_open,
         notes=notes,
-        token=token or str(uuid4()),
-        owner=owner_of(hold, user),
+        token=str(uuid4()),
         questions=sum(bool(note.answer_url) for note in notes),
         may_claim=is_open and decides and hold.assignee_id is None,
         may_assign=is_open and assigns,
         may_put_back=is_open and hold.assignee_id == user.pk,
         may_snooze=is_open and (decides or assigns),
         snoozed_until=hold.snoozed_until if is_open and snoozed else None,
-        reminded_at=reminder_of(hold, user) if is_open else None,
+        reminded_at=marked.reminder if is_open else None,
         older=len(newest) > NOTES_SHOWN,
         error=error,
         typed=typed,
     )
-
-
-def thread_at(case: Mapping[str, Any], user: User, now: datetime) -> Thread | None:
-    """The thread of the latest hold of a case; None where `user` may see no hold of it."""
-    holds = access.visible_holds(user).filter(**case).select_related(*access.SHOWN_WITH)
-    hold = holds.prefetch_related("queue__owners").order_by("-opened_at", "-pk").first()
-    return thread_of(hold, user, now) if hold else None
 
 
 def notes_of(hold: Hold) -> QuerySet[CaseNote]:
@@ -78,11 +78,6 @@ def notes_of(hold: Hold) -> QuerySet[CaseNote]:
     if hold.run_id is not None:
         return CaseNote.objects.filter(hold__run=hold.run_id, hold__operation=None)
     return CaseNote.objects.filter(hold__event=hold.event_id)
-
-
-def reminder_of(hold: Hold, user: User) -> datetime | None:
-    mine = Reminder.objects.filter(hold=hold, person=user, ended_at=None)
-    return mine.values_list("at", flat=True).first()
 
 
 def note_of(row: CaseNote, user: User, among: Sequence[CaseNote]) -> Note:

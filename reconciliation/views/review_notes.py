@@ -15,10 +15,10 @@ from reconciliation import access
 from reconciliation.core.errors import InvalidRequest
 from reconciliation.core.review_work import NoteKind
 from reconciliation.models import CaseNote, Hold
-from reconciliation.queue_pages import Thread, WorkForm
+from reconciliation.queue_pages import WorkForm
 from reconciliation.review_forms import AskForm, TextForm
 from reconciliation.selectors.queue import subject_of, url_of
-from reconciliation.selectors.thread import thread_of
+from reconciliation.selectors.thread import thread_at
 from reconciliation.services.notes import answer, ask, comment
 from reconciliation.views.review_case import page_for
 from reconciliation.views.working import back_from, work
@@ -34,7 +34,7 @@ def review_notes(request: SignedIn, hold: UUID) -> HttpResponse:
     """The thread; POST adds a comment."""
     found = access.hold_for(request.user, hold)
     if request.method != "POST":
-        return shown(request, found, thread_of(found, request.user, database_now()))
+        return shown(request, found)
     form = TextForm(request.POST)
     if not form.is_valid():
         return refused(request, found, str(next(iter(form.errors.values()))[0]))
@@ -44,27 +44,25 @@ def review_notes(request: SignedIn, hold: UUID) -> HttpResponse:
         return refused(request, found, str(error))
     if not request.htmx:
         return SeeOther(f"{home_of(found)}#notes")
-    return shown(request, found, thread_of(found, request.user, database_now()))
+    return shown(request, found)
 
 
 def refused(request: SignedIn, hold: Hold, error: str) -> HttpResponse:
     """422: nothing was kept; what was typed stays."""
-    typed = request.POST.get("text", "")
-    thread = thread_of(hold, request.user, database_now(), error=error, typed=typed)
-    return shown(request, hold, thread, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return shown(request, hold, error=error, typed=request.POST.get("text", ""))
 
 
-def shown(
-    request: SignedIn, hold: Hold, thread: Thread, status: HTTPStatus = HTTPStatus.OK
-) -> HttpResponse:
+def shown(request: SignedIn, hold: Hold, *, error: str = "", typed: str = "") -> HttpResponse:
+    now = database_now()
     fragment = "reconciliation/_case_notes.html"
     template = fragment if request.htmx else "reconciliation/case_notes.html"
     context = {
-        "thread": thread,
+        "thread": thread_at({"pk": hold.pk}, request.user, now, error=error, typed=typed),
         "title": subject_of(hold),
         "url": url_of(hold),
-        "now": database_now(),
+        "now": now,
     }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
     return render(request, template, context, status=status)
 
 
