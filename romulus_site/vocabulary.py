@@ -131,7 +131,7 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "pending": Word("Not yet", "quiet", "ready", "its turn comes"),
         "done": Word("Done", "good", "completed", "it was done"),
         "skipped": Word("Left as it was", "quiet", "cancelled", "a rule refused it"),
-        "failed": Word("Failed", "bad", "failed", "something broke on our side; it is as it was"),
+        "failed": Word("Not done", "hold", "warn", "something broke on our side; it is as it was"),
     },
     "wait": {
         "waiting": Word("Waiting", "wait", "waiting", "nothing has come yet"),
