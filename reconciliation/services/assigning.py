@@ -29,6 +29,7 @@ from reconciliation.core.states import HoldState
 from reconciliation.models import CaseNote, Hold
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.notes import checked_text, name_of
+from workflows.failpoints import failpoint
 
 log = structlog.get_logger(__name__)
 
@@ -59,6 +60,7 @@ def assign(
         InvalidRequest: `to` may not see and decide it (`to`), or a note is missing (`note`).
         CaseMoved: it was settled, or went to somebody else, since it was read.
     """
+    failpoint("before_assign")
     with transaction.atomic():
         hold = Hold.objects.select_for_update(of=("self",)).select_related("queue").get(pk=hold_id)
         ensure_assignable(hold, to, by)
@@ -74,6 +76,7 @@ def assign(
         if note:
             add_handover(hold, to, by, note, token or uuid4())
         record(hold, to, by, bulk)
+    failpoint("after_assign")
     log.info("hold.assigned", hold=str(hold.pk), to=wanted, by=by.pk)
     return True
 

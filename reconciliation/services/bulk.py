@@ -69,6 +69,7 @@ def confirm(wanted: Wanted, holds: Sequence[UUID], by: User, token: UUID) -> Bul
         return before
     check(wanted, holds, by)
     seen = access.seen_by(by, holds)
+    failpoint("before_bulk")
     try:
         with transaction.atomic():
             action = BulkAction.objects.create(
@@ -80,7 +81,6 @@ def confirm(wanted: Wanted, holds: Sequence[UUID], by: User, token: UUID) -> Bul
             )
             detail = {"kind": str(wanted.kind), "cases": len(seen)}
             add_entry(actor_of(by), "confirmed for many", f"bulk:{action.pk}", detail)
-            transaction.on_commit(lambda: hints.send(TASK, action.pk))
     except IntegrityError as error:
         stored = BulkAction.objects.filter(token=token, by=by).first()
         if stored is None:
@@ -88,6 +88,8 @@ def confirm(wanted: Wanted, holds: Sequence[UUID], by: User, token: UUID) -> Bul
                 "", "This plan was used by somebody else. Make it anew."
             ) from error
         return stored
+    failpoint("after_bulk")
+    hints.send(TASK, action.pk)
     log.info("bulk.confirmed", bulk=str(action.pk), kind=str(wanted.kind), cases=len(seen))
     return action
 

@@ -19,6 +19,7 @@ from reconciliation.core.states import HoldState
 from reconciliation.models import CaseNote, Hold
 from reconciliation.services.audit import actor_of, add_entry
 from workflows.core.words import is_storable
+from workflows.failpoints import failpoint
 
 MAX_TEXT = 4000
 SAY_SOMETHING = "Write what the others should know."
@@ -69,6 +70,7 @@ def add(note: CaseNote) -> CaseNote:
         raise PermissionDenied("You may not see this case.")
     note.text = checked_text(note.text, "text")
     note.by_name = name_of(note.by)
+    failpoint("before_note")
     try:
         with transaction.atomic():
             note.save(force_insert=True)
@@ -81,6 +83,7 @@ def add(note: CaseNote) -> CaseNote:
         if before is None:
             raise CaseMoved("Somebody answered it first. Yours was not kept.") from error
         return before
+    failpoint("after_note")
     return note
 
 

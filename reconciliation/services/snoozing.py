@@ -18,6 +18,7 @@ from reconciliation.core.review_work import SETTLED, why_not_remind, why_not_sno
 from reconciliation.core.states import HoldState
 from reconciliation.models import Hold, Reminder
 from reconciliation.services.audit import actor_of, add_entry
+from workflows.failpoints import failpoint
 from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
@@ -48,6 +49,7 @@ def wake(hold_id: UUID, by: User) -> bool:
 
 
 def set_snoozed(hold_id: UUID, by: User, until: datetime | None, bulk: UUID | None) -> bool:
+    failpoint("before_snooze")
     with transaction.atomic():
         hold = Hold.objects.select_for_update(of=("self",)).get(pk=hold_id)
         may = access.queue_rights(by)
@@ -70,6 +72,7 @@ def set_snoozed(hold_id: UUID, by: User, until: datetime | None, bulk: UUID | No
         if bulk is not None:
             detail["bulk"] = str(bulk)
         add_entry(actor_of(by), "snoozed" if until else "ended a snooze of", hold.subject, detail)
+    failpoint("after_snooze")
     log.info("hold.snoozed", hold=str(hold_id), until=until, by=by.pk)
     return True
 
@@ -107,12 +110,14 @@ def remind(hold_id: UUID, person: User, at: datetime) -> bool:
     mine = Reminder.objects.filter(hold=hold_id, person=person, ended_at=None)
     if mine.filter(at=at).exists():
         return False
+    failpoint("before_remind")
     if not mine.update(at=at, told_at=None):
         try:
             with transaction.atomic():
                 Reminder.objects.create(hold_id=hold_id, person=person, at=at)
         except IntegrityError:
             mine.update(at=at, told_at=None)  # made by another request of theirs meanwhile
+    failpoint("after_remind")
     return True
 
 
