@@ -1,4 +1,4 @@
-"""Who may see and do what. Objects for a user come from here only; only here is guardian asked.
+"""Who may see and do what. Objects for a user come from here only.
 
 Rights are held per object, on tenants, providers and review queues. What somebody may not see does
 not exist for them: 404, and it is in no list, count or search.
@@ -7,23 +7,23 @@ not exist for them: 404, and it is in no list, count or search.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
-from django.db.models import Exists, Q, QuerySet, Value
+from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Now
 from django.http import Http404
 from guardian.models import GroupObjectPermission, UserObjectPermission
-from guardian.shortcuts import get_objects_for_user, get_users_with_perms
+from guardian.shortcuts import get_users_with_perms
 
 from reconciliation.core.states import HoldState
-from reconciliation.models import DispatchStop, Hold, Operation, Provider, ReviewQueue
+from reconciliation.models import Channel, DispatchStop, Hold, Operation, Provider, ReviewQueue
 from workflows.access import visible_runs, visible_tenants
 from workflows.models import Tenant
+from workflows.rights import holds, objects_with
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -42,10 +42,7 @@ SHOWN_WITH = (
 
 
 def visible_queues(user: User) -> QuerySet[ReviewQueue]:
-    queues: QuerySet[ReviewQueue] = get_objects_for_user(
-        user, "reconciliation.view_reviewqueue", klass=ReviewQueue
-    )
-    return queues
+    return objects_with(user, "reconciliation.view_reviewqueue", ReviewQueue.objects.all())
 
 
 PROVIDER_RIGHTS = ("view_provider", "configure", "pause_dispatch")
@@ -54,7 +51,7 @@ PROVIDER_RIGHTS = ("view_provider", "configure", "pause_dispatch")
 def visible_providers(user: User) -> QuerySet[Provider]:
     """Those that a person has a right on, or that a queue stands for which they may see."""
     rights = [f"reconciliation.{right}" for right in PROVIDER_RIGHTS]
-    own = get_objects_for_user(user, rights, klass=Provider, any_perm=True)
+    own = objects_with(user, rights, Provider.objects.all())
     queues = visible_queues(user)
     within = Q(pk__in=own) | Q(queues__in=queues) | Q(default_queue__in=queues)
     return Provider.objects.filter(within).distinct()
@@ -75,10 +72,7 @@ def provider_for(user: User, slug: str) -> Provider:
 
 def switchable_providers(user: User) -> QuerySet[Provider]:
     """Those whose dispatch a person may turn off and on."""
-    providers: QuerySet[Provider] = get_objects_for_user(
-        user, "reconciliation.pause_dispatch", klass=Provider
-    )
-    return providers
+    return objects_with(user, "reconciliation.pause_dispatch", Provider.objects.all())
 
 
 def visible_stops(user: User) -> QuerySet[DispatchStop]:
@@ -127,46 +121,17 @@ def operation_for(user: User, operation: UUID) -> Operation:
 def may_decide(user: User, hold: Hold) -> bool:
     if hold.queue is None:
         return user.is_superuser
-    return bool(user.has_perm("reconciliation.decide", hold.queue))
+    return holds(user, "reconciliation.decide", hold.queue)
 
 
-@dataclass(frozen=True)
-class QueueRights:
-    """What a person may do with holds, by queue; asked once for any number of holds."""
-
-    decide: frozenset[UUID]
-    assign: frozenset[UUID]
-    everything: bool
-
-    def may_decide(self, hold: Hold) -> bool:
-        return self.everything if hold.queue_id is None else hold.queue_id in self.decide
-
-    def may_assign(self, hold: Hold) -> bool:
-        return self.everything if hold.queue_id is None else hold.queue_id in self.assign
-
-
-def queue_rights(user: User) -> QueueRights:
-    """One query, however many queues there are. A closed account may do nothing."""
-    held: dict[str, set[UUID]] = {"decide": set(), "assign": set()}
-    if user.is_active:
-        decide, assign = (
-            with_right(user, right).annotate(right=Value(right)).values_list("right", "pk")
-            for right in held
-        )
-        for right, queue in decide.union(assign):
-            held[right].add(queue)
-    return QueueRights(
-        decide=frozenset(held["decide"]),
-        assign=frozenset(held["assign"]),
-        everything=user.is_active and user.is_superuser,
-    )
+def may_assign(user: User, hold: Hold) -> bool:
+    if hold.queue is None:
+        return user.is_superuser and user.is_active
+    return holds(user, "reconciliation.assign", hold.queue)
 
 
 def with_right(user: User, right: str) -> QuerySet[ReviewQueue]:
-    queues: QuerySet[ReviewQueue] = get_objects_for_user(
-        user, f"reconciliation.{right}", klass=ReviewQueue
-    )
-    return queues
+    return objects_with(user, f"reconciliation.{right}", ReviewQueue.objects.all())
 
 
 def team_queues(user: User) -> QuerySet[ReviewQueue]:
@@ -246,10 +211,25 @@ def has_decider(queue: ReviewQueue) -> bool:
     return bool(queue.owners.filter(is_active=True, pk__in=deciders).exists())
 
 
+def may_answer_for(user: User, queue: ReviewQueue) -> bool:
+    """Whether `user` may see the queue's holds and decide them."""
+    seen = visible_queues(user).filter(pk=queue.pk).exists()
+    of_tenant = queue.tenant_id is None or visible_tenants(user).filter(pk=queue.tenant_id).exists()
+    return seen and of_tenant and holds(user, "reconciliation.decide", queue)
+
+
 def ensure_may_decide(user: User, hold: Hold) -> None:
     """Raises `PermissionDenied`: this person may not decide this hold."""
     if not may_decide(user, hold):
         raise PermissionDenied("You may look at this case, and its queue's owners decide it.")
+
+
+def visible_channels(user: User) -> QuerySet[Channel]:
+    """The channels that are a person's to see to: their own, and those of the queues they own."""
+    if user.is_superuser:
+        return Channel.objects.all()
+    owned = ReviewQueue.objects.filter(owners=user, pk__in=visible_queues(user))
+    return Channel.objects.filter(Q(person=user) | Q(queue__in=owned))
 
 
 def open_holds(user: User) -> QuerySet[Hold]:

@@ -50,6 +50,7 @@ class Owner:
     name: str
     group: bool = False
     you: bool = False
+    on_call: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,24 @@ from reconciliation.views import (
     audit,
     dispatch,
     held_runs,
+    notifications,
     operations,
+    overview,
+    profile,
     providers,
     review,
     review_bulk,
     review_case,
     review_notes,
     review_saved,
+    search,
 )
 
 urlpatterns: list[URLPattern] = [
+    path("", overview.overview, name="start"),
+    path("search/", search.search, name="search"),
+    path("profile/", profile.profile, name="profile"),
+    path("profile/live/", profile.profile_live, name="profile_live"),
     # /review/
     path("review/", review.review, name="review"),
     path("review/filter/<slug:name>/", review.review_choices, name="review_choices"),
@@ -43,6 +51,8 @@ urlpatterns: list[URLPattern] = [
     path("review/<uuid:hold>/remind/", review_case.review_remind, name="review_remind"),
     path("review/<uuid:hold>/reminded/", review_case.review_reminded, name="review_reminded"),
     path("audit/", audit.audit, name="audit"),
+    path("notifications/", notifications.notifications, name="notifications"),
+    path("notifications/digest/", notifications.choose_digest, name="notifications_digest"),
     path("dispatch/", dispatch.dispatch, name="dispatch"),
     path("dispatch/change/", dispatch.dispatch_change, name="dispatch_change"),
     path("providers/", providers.providers, name="providers"),

@@ -7,7 +7,9 @@ from reconciliation.models.decision import Decision
 from reconciliation.models.dispatch import DispatchStop
 from reconciliation.models.evidence import Evidence
 from reconciliation.models.hold import Hold
+from reconciliation.models.notification import Channel, Delivery, Digest, Message, Notification
 from reconciliation.models.operation import Operation
+from reconciliation.models.profile import Profile
 from reconciliation.models.provider import ContractVersion, Provider
 from reconciliation.models.queue import ReviewQueue
 from reconciliation.models.rehearsal import Rehearsal, Sandbox
@@ -18,6 +20,7 @@ from reconciliation.models.review_work import (
     Reminder,
     SavedView,
 )
+from reconciliation.models.rota import Shift
 from reconciliation.models.transmission import Transmission
 
 __all__ = [
@@ -25,17 +28,24 @@ __all__ = [
     "BulkAction",
     "BulkItem",
     "CaseNote",
+    "Channel",
     "ContractVersion",
     "Decision",
+    "Delivery",
+    "Digest",
     "DispatchStop",
     "Evidence",
     "Hold",
+    "Message",
+    "Notification",
     "Operation",
+    "Profile",
     "Provider",
     "Rehearsal",
     "Reminder",
     "ReviewQueue",
     "Sandbox",
     "SavedView",
+    "Shift",
     "Transmission",
 ]

@@ -12,6 +12,9 @@ from reconciliation.models.operation import Operation
 from reconciliation.models.transmission import Transmission
 from workflows.models.ids import new_id
 
+# The source of what the duplicate finder puts on record (services/duplicates.py).
+DUPLICATE_AUDIT = "duplicate audit"
+
 
 class Evidence(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -38,4 +41,12 @@ class Evidence(models.Model):
                 condition=Q(kind__in=[kind.value for kind in EvidenceKind]),
             )
         ]
-        indexes = [models.Index(name="evidence_in_order", fields=["operation", "recorded_at"])]
+        indexes = [
+            models.Index(name="evidence_in_order", fields=["operation", "recorded_at"]),
+            # The overview: effects that are there twice, the latest first.
+            models.Index(
+                name="evidence_double",
+                fields=["-recorded_at"],
+                condition=Q(source=DUPLICATE_AUDIT),
+            ),
+        ]

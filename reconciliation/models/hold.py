@@ -44,6 +44,8 @@ class Hold(models.Model):
     # Of its operation, where they do not change while it is held: what the queue is sorted by.
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     window_ends_at = models.DateTimeField(null=True)
+    # When the sweep looks next whether somebody is to be told that it waits; null: nobody is.
+    tell_at = models.DateTimeField(null=True, db_default=Now())
 
     class Meta:
         constraints = [
@@ -98,6 +100,9 @@ class Hold(models.Model):
                 name="hold_open_assignee",
                 fields=["assignee", "due_at", "id"],
                 condition=Q(state=HoldState.OPEN),
+            ),
+            models.Index(
+                name="hold_open_tell", fields=["tell_at"], condition=Q(state=HoldState.OPEN)
             ),
         ]
 

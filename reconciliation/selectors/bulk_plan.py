@@ -16,7 +16,6 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from reconciliation import access
-from reconciliation.access import QueueRights
 from reconciliation.core.queue_views import Looked
 from reconciliation.core.review_work import (
     NOT_YOURS,
@@ -108,11 +107,8 @@ class Rules:
 
     def __init__(self, wanted: Wanted, user: User, holds: Sequence[Hold]) -> None:
         self.wanted, self.user = wanted, user
-        self.rights = access.queue_rights(user)
-        self.to_rights: QueueRights | None = None
         self.to_sees: frozenset[UUID] = frozenset()
         if wanted.to is not None:
-            self.to_rights = access.queue_rights(wanted.to)
             self.to_sees = access.seen_by(wanted.to, [hold.pk for hold in holds])
 
     def why_not(self, hold: Hold) -> str:
@@ -125,8 +121,8 @@ class Rules:
             case BulkKind.SNOOZE:
                 return why_not_snooze(
                     is_open=is_open,
-                    may_decide=self.rights.may_decide(hold),
-                    may_assign=self.rights.may_assign(hold),
+                    may_decide=access.may_decide(self.user, hold),
+                    may_assign=access.may_assign(self.user, hold),
                 )
             case BulkKind.REMIND:
                 return why_not_remind(is_open=is_open)
@@ -135,25 +131,25 @@ class Rules:
                     is_open=is_open,
                     of_a_write=hold.operation is not None,
                     can_be_asked=hold.operation is not None and can_be_asked(hold.operation),
-                    may_decide=self.rights.may_decide(hold),
+                    may_decide=access.may_decide(self.user, hold),
                 )
 
     def why_not_given_away(self, hold: Hold, is_open: bool) -> str:
         """As long as nobody was chosen to whom: what the planner might give to anybody."""
-        claims = hold.assignee_id is None and self.rights.may_decide(hold)
+        claims = hold.assignee_id is None and access.may_decide(self.user, hold)
         if not is_open:
             return SETTLED
-        return "" if claims or self.rights.may_assign(hold) else NOT_YOURS
+        return "" if claims or access.may_assign(self.user, hold) else NOT_YOURS
 
     def assignment(self, hold: Hold, is_open: bool) -> Assignment:
         to = self.wanted.to
-        decides = self.to_rights is not None and self.to_rights.may_decide(hold)
+        decides = to is not None and access.may_decide(to, hold)
         return Assignment(
             is_open=is_open,
             assignee=hold.assignee_id,
             by=self.user.pk,
             to=to.pk if to else None,
-            by_may_assign=self.rights.may_assign(hold),
-            by_may_decide=self.rights.may_decide(hold),
+            by_may_assign=access.may_assign(self.user, hold),
+            by_may_decide=access.may_decide(self.user, hold),
             to_fits=decides and hold.pk in self.to_sees,
         )

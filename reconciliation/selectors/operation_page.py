@@ -68,7 +68,7 @@ def operation_page(
         intended_facts=tuple(intended_facts(case)),
         contract=contract_card(case),
         seen=fingerprint(case),
-        owner=owner_of(hold, user) if hold else None,
+        owner=owner_of(hold, user, now) if hold else None,
         held_since=hold.opened_at if hold else None,
         due_at=hold.due_at if hold else None,
         is_late=hold is not None and hold.due_at <= now,

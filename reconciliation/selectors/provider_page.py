@@ -27,6 +27,7 @@ from reconciliation.selectors.contract import is_overdue, reviewed
 from reconciliation.services.providers import readiness_of
 from workflows.core.words import without_credentials
 from workflows.pages import Fact, Link
+from workflows.rights import holds
 
 MOST = 200  # providers on the list
 REHEARSALS = 5
@@ -67,7 +68,7 @@ def row_of(provider: Provider, now: datetime) -> ProviderRow:
 def provider_page(provider: Provider, user: User, now: datetime) -> ProviderPage:
     """One provider as `user` may see it; `provider` comes from `access.provider_for`."""
     contract = provider.contract_version.contract if provider.contract_version else None
-    may_switch = user.has_perm("reconciliation.pause_dispatch", provider)
+    may_switch = holds(user, "reconciliation.pause_dispatch", provider)
     return ProviderPage(
         name=provider.name,
         slug=provider.slug,

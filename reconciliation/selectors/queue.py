@@ -31,7 +31,14 @@ from reconciliation.selectors.queue_tabs import (
     views_of,
     ways,
 )
-from reconciliation.selectors.words import SOON, amount_of, owner_of, sentence_of, window_of
+from reconciliation.selectors.words import (
+    SOON,
+    amount_of,
+    owner_of,
+    sentence_of,
+    window_of,
+    with_owners,
+)
 from workflows.pages import Pager
 from workflows.selectors.paging import address, as_uuid
 from workflows.selectors.words import label_of, title_of
@@ -147,7 +154,7 @@ def with_marks(holds: QuerySet[Hold], user: User, now: datetime) -> QuerySet[Hol
     number = notes.order_by().values("hold").annotate(number=Count("pk")).values("number")
     return (
         holds.select_related(*access.SHOWN_WITH)
-        .prefetch_related("queue__owners")
+        .prefetch_related(*with_owners())
         .annotate(
             notes_number=Subquery(number),
             last_note=Subquery(notes.order_by("-at", "-pk").values("text")[:1]),
@@ -173,7 +180,7 @@ def row_of(hold: Hold, user: User, now: datetime) -> QueueRow:
         provider=operation.provider.name if operation else "",
         reason=f"{said.known} {said.unknown}".strip(),
         next_move=said.settles,
-        owner=owner_of(hold, user),
+        owner=owner_of(hold, user, now),
         held_since=hold.opened_at,
         due_at=hold.due_at,
         amount=amount_of(operation) if operation else "",

@@ -35,9 +35,9 @@ OUTCOMES = {
 def preview_of(hold: Hold, user: User, now: datetime) -> Preview:
     """The preview of a hold that `user` may see at `now`; it comes from `access.hold_for`."""
     case = load_case(hold.operation, user, now) if hold.operation else None
-    said, rights = sentence_of(hold), access.queue_rights(user)
+    said = sentence_of(hold)
     is_open = hold.state == HoldState.OPEN
-    decides, assigns = rights.may_decide(hold), rights.may_assign(hold)
+    decides, assigns = access.may_decide(user, hold), access.may_assign(user, hold)
     return Preview(
         hold=hold.pk,
         title=subject_of(hold),

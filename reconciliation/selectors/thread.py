@@ -39,14 +39,18 @@ def thread_at(
         error, typed: of a comment that was not kept.
     """
     mine = Reminder.objects.filter(hold=OuterRef("pk"), person=user, ended_at=None)
-    holds = access.visible_holds(user).filter(**case).annotate(reminder=Subquery(mine.values("at")))
+    holds = (
+        access.visible_holds(user)
+        .filter(**case)
+        .select_related("queue")
+        .annotate(reminder=Subquery(mine.values("at")))
+    )
     hold = holds.order_by("-opened_at", "-pk").first()
     return thread_of(hold, user, now, error, typed) if hold else None
 
 
 def thread_of(hold: Hold, user: User, now: datetime, error: str, typed: str) -> Thread:
-    rights = access.queue_rights(user)
-    decides, assigns = rights.may_decide(hold), rights.may_assign(hold)
+    decides, assigns = access.may_decide(user, hold), access.may_assign(user, hold)
     is_open = hold.state == HoldState.OPEN
     newest = list(notes_of(hold).order_by("-at", "-pk")[: NOTES_SHOWN + 1])
     shown = newest[:NOTES_SHOWN][::-1]

@@ -101,15 +101,14 @@ def ensure_assignable(hold: Hold, to: User | None, by: User) -> None:
 
 def facts_of(hold: Hold, to: User | None, by: User) -> Assignment:
     """What the rule is asked with; for many holds at once see `selectors.bulk_plan`."""
-    may = access.queue_rights(by)
-    fits = to is not None and access.queue_rights(to).may_decide(hold)
+    fits = to is not None and access.may_decide(to, hold)
     return Assignment(
         is_open=hold.state == HoldState.OPEN,
         assignee=hold.assignee_id,
         by=by.pk,
         to=to.pk if to else None,
-        by_may_assign=may.may_assign(hold),
-        by_may_decide=may.may_decide(hold),
+        by_may_assign=access.may_assign(by, hold),
+        by_may_decide=access.may_decide(by, hold),
         to_fits=fits and to is not None and hold.pk in access.seen_by(to, [hold.pk]),
     )
 

@@ -130,9 +130,10 @@ def carry_out(action_id: UUID) -> None:
     taken = free_actions().filter(pk=action_id).update(taken_until=Now() + TAKEN)
     if not taken:
         return
-    action = BulkAction.objects.select_related("by", "to").get(pk=action_id)
+    action = load(action_id)
     for item in items_left(action):
-        carry_out_item(action, item)
+        # Read anew: whose rights they are is remembered with the person that was loaded.
+        carry_out_item(load(action_id), item)
         BulkAction.objects.filter(pk=action.pk).update(taken_until=Now() + TAKEN)
     if items_left(action):
         BulkAction.objects.filter(pk=action.pk).update(taken_until=None)
@@ -140,6 +141,10 @@ def carry_out(action_id: UUID) -> None:
         return
     BulkAction.objects.filter(pk=action.pk, ended_at=None).update(ended_at=Now(), taken_until=None)
     log.info("bulk.ended", bulk=str(action.pk))
+
+
+def load(action_id: UUID) -> BulkAction:
+    return BulkAction.objects.select_related("by", "to").get(pk=action_id)
 
 
 def items_left(action: BulkAction) -> list[BulkItem]:
@@ -211,7 +216,7 @@ def look_up(action: BulkAction, item: BulkItem) -> str:
         is_open=hold.state == HoldState.OPEN,
         of_a_write=operation is not None,
         can_be_asked=operation is not None and can_be_asked(operation),
-        may_decide=access.queue_rights(action.by).may_decide(hold),
+        may_decide=access.may_decide(action.by, hold),
     )
     if refused or operation is None:
         raise CaseMoved(refused)

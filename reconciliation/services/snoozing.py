@@ -51,12 +51,11 @@ def wake(hold_id: UUID, by: User) -> bool:
 def set_snoozed(hold_id: UUID, by: User, until: datetime | None, bulk: UUID | None) -> bool:
     failpoint("before_snooze")
     with transaction.atomic():
-        hold = Hold.objects.select_for_update(of=("self",)).get(pk=hold_id)
-        may = access.queue_rights(by)
+        hold = Hold.objects.select_for_update(of=("self",)).select_related("queue").get(pk=hold_id)
         refused = why_not_snooze(
             is_open=hold.state == HoldState.OPEN,
-            may_decide=may.may_decide(hold),
-            may_assign=may.may_assign(hold),
+            may_decide=access.may_decide(by, hold),
+            may_assign=access.may_assign(by, hold),
         )
         if refused == SETTLED:
             raise CaseMoved(refused)

@@ -19,18 +19,25 @@ from reconciliation.models import (
     BulkAction,
     BulkItem,
     CaseNote,
+    Channel,
     ContractVersion,
     Decision,
+    Delivery,
+    Digest,
     DispatchStop,
     Evidence,
     Hold,
+    Message,
+    Notification,
     Operation,
+    Profile,
     Provider,
     Rehearsal,
     Reminder,
     ReviewQueue,
     Sandbox,
     SavedView,
+    Shift,
     Transmission,
 )
 from reconciliation.services.decisions import Answer, record_decision
@@ -275,7 +282,10 @@ def test_the_tables_that_are_named_here_are_all_there_are() -> None:
     set_up = {Provider, ReviewQueue, ContractVersion, ReviewQueue.owners.through}
     switches = {DispatchStop}  # who threw which is in the audit record
     rehearsing = {Sandbox, Rehearsal}  # append-only too (test_rehearsals)
-    # Around a case, and none of it decides; notes are append-only too (test_notes).
+    # Around a case, and none of it decides; notes are append-only too (test_assigning).
     around = {CaseNote, Reminder, SavedView, BulkAction, BulkItem}
+    preferences = {Profile}
+    telling = {Channel, Delivery, Digest, Message, Notification, Shift}  # what people are told
     every = set(apps.get_app_config("reconciliation").get_models(include_auto_created=True))
-    assert every == {*LEDGER, *set_up, *switches, *rehearsing, *around}
+    others = {*set_up, *switches, *rehearsing, *around, *preferences, *telling}
+    assert every == {*LEDGER, *others}

@@ -18,7 +18,7 @@ SERVICES = [
 ELSEWHERE = {"transmit.begin", "transmit.record", "bulk.do_once"}
 # What an administrator sets up is neither the execution record nor the ledger; nor is what a
 # rehearsal shows, which is what a provider is trusted for, nor a view that somebody keeps.
-SETTING_UP = {"setup", "sources", "rehearsals", "saved_views"}
+SETTING_UP = {"setup", "sources", "rehearsals", "tenants", "channels", "rota", "saved_views"}
 
 
 def transactions() -> Iterator[tuple[str, int]]:

@@ -102,6 +102,7 @@ class StepKinds:
         timeout: timedelta = DEFAULT_TIMEOUT,
         on_failure: OnFailure = "fail",
         on_abandon: OnAbandon = "fail",
+        when_off: Target | None = None,
         then: Target | None = None,
         sensitive: bool = False,
         retain: timedelta | None = None,
@@ -112,6 +113,10 @@ class StepKinds:
         The function returns an `Intent` and must not write by itself. It has no retries: whether
         a write may be sent again is the provider contract's matter, never the step's. `retries`
         is there to say so.
+
+        Args:
+            when_off: the step, or `END`, that the run goes on at, with None for an output, when
+                dispatch is off as it comes to this one; None: it waits until it is on.
         """
         return self._adder(
             "write",
@@ -120,7 +125,8 @@ class StepKinds:
             timeout=timeout,
             on_failure=on_failure,
             then=then_of(then),
-            write=WriteOptions(provider, on_abandon),
+            write=WriteOptions(provider, on_abandon, then_of(when_off)),
+            to=() if when_off is None else (then_of(when_off),),
             sensitive=sensitive,
             retain=retain,
         )

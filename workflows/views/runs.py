@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_safe
 
 from workflows import access
 from workflows.selectors.run_list import Asked, run_list
 from workflows.selectors.run_page import run_page
 from workflows.services.clock import database_now
-from workflows.views.requests import SignedIn, asks_for, nothing_new
+from workflows.views.requests import SignedIn, asks_for, moment, nothing_new
 
 
 @login_required
@@ -46,6 +44,7 @@ def run(request: SignedIn, run: UUID) -> HttpResponse:
         folded=request.GET.get("scale") != "true",
         before=moment(request.GET.get("before", "")),
         children=request.GET.get("children", ""),
+        zone=request.profile.zone,
     )
     context = {"page": page, "now": now, "before": request.GET.get("before", "")}
     if asks_for(request, "timeline"):
@@ -55,12 +54,3 @@ def run(request: SignedIn, run: UUID) -> HttpResponse:
             request, "workflows/_refreshed.html", context
         )
     return render(request, "workflows/run.html", context)
-
-
-def moment(text: str) -> datetime | None:
-    """A time with its zone from an address; None for what is none."""
-    try:
-        at = parse_datetime(text)
-    except ValueError:
-        return None
-    return at if at is not None and at.tzinfo is not None else None

@@ -36,8 +36,7 @@ FROM reconciliation_operation o WHERE o.id = reconciliation_hold.operation_id;
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reconciliation", "0007_never_sent"),
-        ("workflows", "0003_events"),
+        ("reconciliation", "0012_accounts"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
