@@ -18,7 +18,11 @@ class ReconciliationConfig(AppConfig):
         from reconciliation.services.audit import add_entry
         from reconciliation.services.bulk import hint_open_actions
         from reconciliation.services.dispatch import end_stops
-        from reconciliation.services.escalating import begin_digests, escalate_holds
+        from reconciliation.services.escalating import (
+            begin_digests,
+            escalate_holds,
+            tell_reminders,
+        )
         from reconciliation.services.event_holds import EventHolds
         from reconciliation.services.holds import open_run_hold
         from reconciliation.services.reconcile import hint_due_operations
@@ -40,6 +44,7 @@ class ReconciliationConfig(AppConfig):
         register_duty(hint_open_actions)
         register_duty(escalate_holds)
         register_duty(begin_digests)
+        register_duty(tell_reminders)
         register_duty(pass_on)
         register_recorder(add_entry)
         register_open(OpenParts())

@@ -97,6 +97,8 @@ KNOWN = frozenset(
         "after_assign",
         "before_snooze",
         "after_snooze",
+        "before_reminder",
+        "after_reminder",
         "before_remind",
         "after_remind",
         "before_note",

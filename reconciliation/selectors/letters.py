@@ -31,6 +31,8 @@ SUMMARY = "summary"
 OF_HOLDS = {
     Kind.OPENED: ("Held", "A case waits for a person's decision."),
     Kind.ASSIGNED: ("Assigned to you", "A case was assigned to you."),
+    Kind.ASKED: ("You are asked", "A colleague asks you for information; the case shows what."),
+    Kind.REMINDER: ("Your reminder", "You wanted to hear of this case now."),
     Kind.DUE_SOON: ("Due soon", "A case is due soon, and nobody has decided it."),
     Kind.OVERDUE: ("Overdue", "A case is past its due time, and nobody has decided it."),
     Kind.WINDOW: (
@@ -44,6 +46,8 @@ OF_HOLDS = {
 COUNTED = {
     Kind.OPENED: "held",
     Kind.ASSIGNED: "assigned",
+    Kind.ASKED: "that ask you",
+    Kind.REMINDER: "of your reminders",
     Kind.DUE_SOON: "due soon",
     Kind.OVERDUE: "overdue",
     Kind.WINDOW: "with a window that closes",

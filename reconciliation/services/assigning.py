@@ -29,6 +29,7 @@ from reconciliation.core.states import HoldState
 from reconciliation.models import CaseNote, Hold
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.notes import checked_text, name_of
+from reconciliation.services.telling import tell_assigned
 from workflows.failpoints import failpoint
 
 log = structlog.get_logger(__name__)
@@ -144,4 +145,6 @@ def record(hold: Hold, to: User | None, by: User, bulk: UUID | None) -> None:
     }
     if bulk is not None:
         detail["bulk"] = str(bulk)
-    add_entry(actor_of(by), verb, hold.subject, detail)
+    entry = add_entry(actor_of(by), verb, hold.subject, detail)
+    if to is not None and to != by:
+        tell_assigned(hold, to, entry.seq)

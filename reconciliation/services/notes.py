@@ -18,6 +18,7 @@ from reconciliation.core.review_work import SETTLED, NoteKind
 from reconciliation.core.states import HoldState
 from reconciliation.models import CaseNote, Hold
 from reconciliation.services.audit import actor_of, add_entry
+from reconciliation.services.telling import tell_asked
 from workflows.core.words import is_storable
 from workflows.failpoints import failpoint
 
@@ -78,6 +79,7 @@ def add(note: CaseNote) -> CaseNote:
             if note.to is not None:
                 detail["to"] = note.to.get_username()
             add_entry(actor_of(note.by), VERBS[NoteKind(note.kind)], note.hold.subject, detail)
+            tell_asked(note)
     except IntegrityError as error:
         before = CaseNote.objects.filter(token=note.token, by=note.by, hold=note.hold).first()
         if before is None:

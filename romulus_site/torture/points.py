@@ -118,6 +118,8 @@ ELSEWHERE = frozenset(
         "after_assign",
         "before_snooze",
         "after_snooze",
+        "before_reminder",
+        "after_reminder",
         "before_remind",
         "after_remind",
         "before_note",

@@ -14,9 +14,10 @@ from django.db import IntegrityError, transaction
 from guardian.shortcuts import assign_perm
 
 from reconciliation.core.errors import CaseMoved, InvalidRequest
-from reconciliation.models import AuditEntry, CaseNote, Hold, Provider, Reminder
+from reconciliation.models import AuditEntry, CaseNote, Hold, Notification, Provider, Reminder
 from reconciliation.services.assigning import assign, claim
 from reconciliation.services.audit import first_broken_entry
+from reconciliation.services.escalating import tell_reminders
 from reconciliation.services.notes import answer, ask, comment
 from reconciliation.services.snoozing import (
     due_reminders,
@@ -224,6 +225,30 @@ def test_a_reminder_is_moved_told_of_once_and_ended(hold: Hold, owner: Any, lead
     assert Reminder.objects.get(person=owner).told_at is None
     assert end_reminder(hold.pk, owner)
     assert not end_reminder(hold.pk, owner)
+
+
+def told() -> list[tuple[str, str]]:
+    """What people are to hear, and who."""
+    rows = Notification.objects.exclude(person=None).order_by("pk")
+    return list(rows.values_list("kind", "person__username"))
+
+
+def test_people_hear_what_others_make_theirs_and_what_they_wanted_to_hear(
+    hold: Hold, owner: Any, lead: Any
+) -> None:
+    claim(hold.pk, lead)  # by one's own hand: no news
+    assign(hold.pk, owner, lead, seen=lead.pk, note="Knows the desk.")
+    question = ask(hold, owner, lead, "Which card?", uuid4())
+    ask(hold, owner, owner, "To myself.", uuid4())
+    answer(question, lead, "The blue one.", uuid4())
+    remind(hold.pk, owner, database_now() + timedelta(hours=1))
+    assert tell_reminders() == 0
+    Reminder.objects.update(at=database_now())
+    assert tell_reminders() == 1
+    assert tell_reminders() == 0
+    assert told() == [("assigned", "reviewer_1"), ("asked", "lead_1"), ("reminder", "reviewer_1")]
+    texts = str(list(Notification.objects.values()))
+    assert "card" not in texts
 
 
 def test_a_reminder_that_was_moved_meanwhile_is_not_told_of(hold: Hold, owner: Any) -> None:
