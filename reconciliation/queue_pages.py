@@ -16,8 +16,9 @@ address (`core.queue_views`), and `before`/`after` are places in it:
   GET changes nothing and shows a form, `work.html` with {"page": WorkForm, "form", "now"}, to htmx
   `_work.html` for the dialog; POST does it (303; to htmx 204 with `HX-Refresh`), refuses (422) or
   says who was first (409), with what was typed.
-- `review_bulk`: GET shows the plan of what is chosen, POST confirms it: 303 to
-  `review_bulk_action` (uuid), which polls itself until the action has ended.
+- `review_bulk`: GET shows the plan of what is chosen, or without a choice the reader's latest
+  actions; POST confirms a plan: 303 to `review_bulk_action` (uuid), which polls itself until the
+  action has ended.
 """
 
 from __future__ import annotations
@@ -298,6 +299,18 @@ class BulkPage:
     @property
     def percent(self) -> float:
         return 100.0 * self.settled / self.total if self.total else 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRow:
+    """A bulk action in the list of them."""
+
+    title: str
+    url: str
+    made_at: datetime
+    ended_at: datetime | None
+    total: int
+    settled: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,8 @@ class Shell:
     def needs_you(self) -> int:
         from reconciliation.selectors import needs_you_count
 
-        return needs_you_count(self._request.user)
+        counted: int | None = getattr(self._request, "needs_you", None)
+        return needs_you_count(self._request.user) if counted is None else counted
 
     @cached_property
     def stops(self) -> list[Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.http import Http404
 from django.urls import reverse
 
 from reconciliation import access
 from reconciliation.core.review_work import BulkKind, ItemState
 from reconciliation.models import BulkAction, BulkItem
-from reconciliation.queue_pages import BulkPage, DoneCase
+from reconciliation.queue_pages import ActionRow, BulkPage, DoneCase
 from reconciliation.selectors.queue import subject_of, url_of
 from reconciliation.selectors.words import clock, name_of
 from workflows.pages import Pager
@@ -59,6 +59,25 @@ def bulk_page(action: BulkAction, user: User, after: str = "") -> BulkPage:
             newer=here if start else "",
             older=address(here, {"after": str(shown[-1].number)}) if len(items) > PAGE_ROWS else "",
         ),
+    )
+
+
+def latest_actions(user: User) -> tuple[ActionRow, ...]:
+    """What `user` has confirmed for many, the newest first; older ones are found by their address
+    and in the audit record."""
+    pending = Count("items", filter=Q(items__state=ItemState.PENDING))
+    actions = BulkAction.objects.filter(by=user).select_related("to")
+    rows = actions.annotate(total=Count("items"), left=pending).order_by("-made_at", "-pk")
+    return tuple(
+        ActionRow(
+            title=title_of(row),
+            url=reverse("review_bulk_action", args=[row.pk]),
+            made_at=row.made_at,
+            ended_at=row.ended_at,
+            total=row.total,
+            settled=row.total - row.left,
+        )
+        for row in rows[:PAGE_ROWS]
     )
 
 

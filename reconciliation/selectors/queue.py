@@ -81,7 +81,7 @@ def review_page(
         tabs=tabs_of(looked, counts),
         views=views_of(looked, counts),
         saved=tuple(each.shown(looked, counts) for each in saved),
-        chips=chips_of(looked, names_of(looked, user)),
+        chips=chips_of(looked, names_of(looked, user, rows)),
         sorts=sorts_of(looked),
         sorted_note=SORTED_NOTES.get(sort, ""),
         clear_url=url_at(Looked(tab=looked.tab, sort=sort)),

@@ -6,7 +6,7 @@ when somebody opens a filter, so that the page itself need not read them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -17,6 +17,7 @@ from django.urls import reverse
 from reconciliation import access
 from reconciliation.core.facts import HoldReason
 from reconciliation.core.queue_views import ME, NOBODY, Looked
+from reconciliation.models import Hold
 from reconciliation.queue_pages import Chip, Choices
 from reconciliation.selectors.words import RUN_HOLDS, name_of
 from workflows.access import visible_tenants
@@ -117,21 +118,18 @@ SLUGGED: dict[str, Callable[[User], QuerySet[Any]]] = {
 }
 
 
-def names_of(looked: Looked, user: User) -> dict[str, str]:
-    """How people call what is set; at most two queries.
+def names_of(looked: Looked, user: User, rows: Sequence[Hold]) -> dict[str, str]:
+    """How people call what is set: as the rows of the list have it, else of two queries.
 
     What the reader may not see, or is not there, keeps the word of the address.
     """
     found = {name: value for name in TITLES if (value := getattr(looked, name))}
-    named = [
-        rows(user).filter(slug=found[name]).annotate(of=Value(name)).values_list("of", "name")
-        for name, rows in SLUGGED.items()
-        if name in found
-    ]
-    if named:
-        found |= dict(named[0].union(*named[1:]))
-    if "assignee" in found:
-        found["assignee"] = assignee_text(looked.assignee, user)
+    if rows:
+        found |= {name: text for name, text in in_row(rows[0]).items() if name in found}
+    elif found:
+        found |= looked_up(looked, user, found)
+    if looked.assignee in (ME, NOBODY):
+        found["assignee"] = looked.assignee
     if "reason" in found:
         found["reason"] = reason_text(looked.reason)
     if "age" in found:
@@ -139,6 +137,29 @@ def names_of(looked: Looked, user: User) -> dict[str, str]:
     if "amount" in found:
         found["amount"] = amount_text(looked.amount)
     return found
+
+
+def in_row(hold: Hold) -> dict[str, str]:
+    """All rows of a filtered list have the same of what it is filtered by."""
+    tenant = hold.run.tenant if hold.run is not None else hold.held_event.tenant
+    return {
+        "queue": hold.queue.name if hold.queue else "",
+        "provider": hold.operation.provider.name if hold.operation else "",
+        "tenant": tenant.name,
+        "assignee": name_of(hold.assignee) if hold.assignee else "",
+    }
+
+
+def looked_up(looked: Looked, user: User, found: Mapping[str, str]) -> dict[str, str]:
+    named = [
+        rows(user).filter(slug=found[name]).annotate(of=Value(name)).values_list("of", "name")
+        for name, rows in SLUGGED.items()
+        if name in found
+    ]
+    names: dict[str, str] = dict(named[0].union(*named[1:])) if named else {}
+    if "assignee" in found:
+        names["assignee"] = assignee_text(looked.assignee, user)
+    return names
 
 
 def assignee_text(assignee: str, user: User) -> str:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -18,7 +18,7 @@ from reconciliation.core.queue_views import looked_at
 from reconciliation.core.review_work import BulkKind
 from reconciliation.queue_pages import BulkPlan
 from reconciliation.review_forms import BulkForm, UntilForm, WhomForm
-from reconciliation.selectors.bulk_page import action_for, bulk_page
+from reconciliation.selectors.bulk_page import action_for, bulk_page, latest_actions
 from reconciliation.selectors.bulk_plan import Chosen, plan_of
 from reconciliation.services.bulk import Wanted, confirm
 from workflows.selectors.paging import as_uuid
@@ -35,7 +35,8 @@ def review_bulk(request: SignedIn) -> HttpResponse:
     kind = request.GET.get("do", "")
     chosen = chosen_in(request)
     if kind not in set(BulkKind) or not (chosen.holds or chosen.all):
-        return redirect("review")
+        context = {"rows": latest_actions(request.user), "now": database_now()}
+        return render(request, "reconciliation/bulk_actions.html", context)
     return planned(request, BulkKind(kind), chosen)
 
 
