@@ -6,13 +6,16 @@ not exist for them: 404, and it is in no list, count or search.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
+from django.db import connection
 from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Now
 from django.http import Http404
@@ -62,6 +65,7 @@ def provider_for(user: User, slug: str) -> Provider:
     found = (
         visible_providers(user)
         .select_related("contract_version", "default_queue")
+        .prefetch_related("stops", "queues")
         .filter(slug=slug)
         .first()
     )
@@ -100,19 +104,19 @@ def visible_operations(user: User) -> QuerySet[Operation]:
     return Operation.objects.filter(run__in=visible_runs(user))
 
 
+def operations_in_full(user: User) -> QuerySet[Operation]:
+    """The visible operations with what the page of one is made of."""
+    return visible_operations(user).select_related(
+        "run__tenant",
+        "provider__contract_version",
+        "provider__default_queue",
+        "contract_version",
+    )
+
+
 def operation_for(user: User, operation: UUID) -> Operation:
     """Raises `Http404` when there is none that this person may see."""
-    found = (
-        visible_operations(user)
-        .select_related(
-            "run__tenant",
-            "provider__contract_version",
-            "provider__default_queue",
-            "contract_version",
-        )
-        .filter(pk=operation)
-        .first()
-    )
+    found = operations_in_full(user).filter(pk=operation).first()
     if found is None:
         raise Http404
     return found
@@ -201,6 +205,56 @@ def holders(subject: ReviewQueue | Tenant, right: str) -> Any:
     """The IDs of those who have `right` on it, by themselves or by a group, as a subquery."""
     people: Any = get_users_with_perms(subject, only_with_perms_in=[right], with_group_users=True)
     return people.values("pk")
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A person, or a group with so many members, and the rights that they hold."""
+
+    name: str
+    user: int | None
+    members: int | None
+    rights: frozenset[str]
+
+
+# By themselves and as groups, in one question.
+HOLDERS = """
+    WITH subject (content_type_id, object_pk) AS (
+        SELECT * FROM UNNEST(%(kinds)s::int[], %(pks)s::text[])
+    )
+    SELECT COALESCE(NULLIF(TRIM(person.first_name || ' ' || person.last_name), ''),
+                    person.username), person.id, NULL, permission.codename
+    FROM guardian_userobjectpermission held
+    JOIN auth_user person ON person.id = held.user_id AND person.is_active
+    JOIN auth_permission permission ON permission.id = held.permission_id
+    WHERE (held.content_type_id, held.object_pk) IN (SELECT * FROM subject)
+    UNION ALL
+    SELECT theirs.name, NULL,
+           (SELECT COUNT(*) FROM auth_user_groups member
+            JOIN auth_user person ON person.id = member.user_id AND person.is_active
+            WHERE member.group_id = theirs.id),
+           permission.codename
+    FROM guardian_groupobjectpermission held
+    JOIN auth_group theirs ON theirs.id = held.group_id
+    JOIN auth_permission permission ON permission.id = held.permission_id
+    WHERE (held.content_type_id, held.object_pk) IN (SELECT * FROM subject)
+"""
+
+
+def holders_on(provider: Provider, queues: Iterable[ReviewQueue]) -> list[Holder]:
+    """Who holds rights on a provider or on its queues, by name. One query.
+
+    Whoever holds one through a group is not among them by themselves, nor are administrators.
+    """
+    subjects = [provider, *queues]
+    kinds = [ContentType.objects.get_for_model(subject).pk for subject in subjects]
+    held: dict[tuple[str, int | None, int | None], set[str]] = defaultdict(set)
+    with connection.cursor() as cursor:
+        cursor.execute(HOLDERS, {"kinds": kinds, "pks": [str(subject.pk) for subject in subjects]})
+        for *who, right in cursor.fetchall():
+            held[(who[0], who[1], who[2])].add(right)
+    found = [Holder(*who, frozenset(rights)) for who, rights in held.items()]
+    return sorted(found, key=lambda holder: holder.name.casefold())
 
 
 def has_decider(queue: ReviewQueue) -> bool:

@@ -29,7 +29,7 @@ from uuid import UUID
 
 from reconciliation.core.queue_views import Looked
 from reconciliation.pages import Leg, Owner, Window
-from workflows.pages import Filter, Link, Pager
+from workflows.pages import Export, Filter, Link, Pager
 
 MOST_COLUMNS = 9  # of the list; one less where no row has an amount
 
@@ -104,6 +104,7 @@ class ReviewPage:
     """
 
     rows: tuple[QueueRow, ...]
+    export: Export
     looked: Looked
     url: str
     total: int

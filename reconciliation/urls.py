@@ -11,6 +11,7 @@ from django.urls import URLPattern, path
 from reconciliation.views import (
     audit,
     dispatch,
+    exports,
     held_runs,
     notifications,
     operations,
@@ -50,9 +51,11 @@ urlpatterns: list[URLPattern] = [
     path("review/<uuid:hold>/wake/", review_case.review_wake, name="review_wake"),
     path("review/<uuid:hold>/remind/", review_case.review_remind, name="review_remind"),
     path("review/<uuid:hold>/reminded/", review_case.review_reminded, name="review_reminded"),
+    path("review/export/", exports.queue_export, name="review_export"),
     path("audit/", audit.audit, name="audit"),
     path("notifications/", notifications.notifications, name="notifications"),
     path("notifications/digest/", notifications.choose_digest, name="notifications_digest"),
+    path("audit/export/", audit.audit_export, name="audit_export"),
     path("dispatch/", dispatch.dispatch, name="dispatch"),
     path("dispatch/change/", dispatch.dispatch_change, name="dispatch_change"),
     path("providers/", providers.providers, name="providers"),
@@ -66,4 +69,10 @@ urlpatterns: list[URLPattern] = [
         "operations/<uuid:operation>/decide/", operations.operation_decide, name="operation_decide"
     ),
     path("operations/<uuid:operation>/ask/", operations.operation_ask, name="operation_ask"),
+    path(
+        "operations/<uuid:operation>/evidence/",
+        exports.operation_evidence,
+        name="operation_evidence",
+    ),
+    path("operations/<uuid:operation>/export/", exports.operation_export, name="operation_export"),
 ]

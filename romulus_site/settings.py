@@ -324,6 +324,9 @@ DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL", "Romulus <romulus@loca
 # Shown beside the clock on every page, such as "Production".
 ROMULUS_ENVIRONMENT = os.environ.get("ROMULUS_ENVIRONMENT", "")
 
+# Who may read /metrics: whoever has this token. Without one only this very machine (metrics.py).
+ROMULUS_METRICS_TOKEN = os.environ.get("ROMULUS_METRICS_TOKEN", "")
+
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = True

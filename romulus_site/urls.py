@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from romulus_site import health, views
+from romulus_site import health, metrics, views
 
 urlpatterns = [
     path("", include("romulus_site.accounts.urls")),
@@ -13,6 +13,7 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("admin/rights/", include("romulus_site.rights.urls")),
+    path("metrics", metrics.metrics, name="metrics"),
     path("admin/", admin.site.urls),
     path("", include("workflows.urls")),
     path("", include("reconciliation.urls")),

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 
 from reconciliation.adapters.registry import known_adapters
 from reconciliation.core.contracts import parse_contract
+from reconciliation.core.dashboard import pattern_problem
 from reconciliation.core.errors import InvalidContract, NotYoursToGive
 from reconciliation.core.facts import Dispatch
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
@@ -65,6 +66,7 @@ class ProviderForm(ProviderFormBase):
             "account",
             "region",
             "base_url",
+            "dashboard_url",
             "settings",
             "contract_version",
             "visible_parameters",
@@ -74,6 +76,8 @@ class ProviderForm(ProviderFormBase):
         )
         help_texts = {
             "account": "Part of the scope in which a key counts: operations in progress keep it.",
+            "dashboard_url": "Its own page of a record, linked to from the cases, such as "
+            "https://dashboard.example.com/refunds/{resource}.",
             "settings": "What the adapter is told of its actions, as JSON; it checks them.",
             "visible_parameters": 'The only parameters that people see, such as ["order"]; every '
             "other is stored as a digest alone.",
@@ -82,6 +86,13 @@ class ProviderForm(ProviderFormBase):
             "default_queue": "Takes its holds where no other queue does. Without an owner there, "
             "nothing is sent.",
         }
+
+    def clean_dashboard_url(self) -> str:
+        pattern: str = self.cleaned_data["dashboard_url"]
+        problem = pattern_problem(pattern) if pattern else ""
+        if problem:
+            raise forms.ValidationError(problem)
+        return pattern
 
     def clean_visible_parameters(self) -> list[str]:
         names: Any = self.cleaned_data["visible_parameters"]

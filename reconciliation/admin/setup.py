@@ -51,7 +51,12 @@ class ProviderAdmin(Guarded):
         (None, {"fields": ("name", "slug", "missing", "dispatch_shown")}),
         (
             "Connection",
-            {"fields": ("adapter", "base_url", "account", "region", "credential", "settings")},
+            {
+                "fields": (
+                    *("adapter", "base_url", "account", "region", "credential", "settings"),
+                    "dashboard_url",
+                )
+            },
         ),
         ("Contract", {"fields": ("contract_version", "contract_shown", "contradicted")}),
         ("Trust", {"fields": ("replay_trust", "look_up_trust")}),

@@ -25,7 +25,10 @@ class Evidence(models.Model):
     denies = models.BooleanField(default=False)
     postcondition = models.BooleanField(null=True)
     resource = models.CharField(max_length=300, blank=True)
-    differences = models.JSONField(default=list)  # [{field, intended, found}, …]
+    # Of a provider's record, in the fields that it shows: [{field, intended, found}, …] and
+    # [{field, found}, …]; values only where the provider's allow-list has them.
+    differences = models.JSONField(default=list)
+    agreements = models.JSONField(default=list)
     observed_at = models.DateTimeField(db_default=Now())  # when it was asked, or answered
     recorded_at = models.DateTimeField(db_default=Now())  # its place in the order
     retry_after_at = models.DateTimeField(null=True)

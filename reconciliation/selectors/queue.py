@@ -39,7 +39,7 @@ from reconciliation.selectors.words import (
     window_of,
     with_owners,
 )
-from workflows.pages import Pager
+from workflows.pages import Export, Pager
 from workflows.selectors.paging import address, as_uuid
 from workflows.selectors.words import label_of, title_of
 
@@ -72,6 +72,7 @@ def review_page(
     decided = None if rows or looked.query() else last_decision(user)
     return ReviewPage(
         rows=tuple(row_of(hold, user, now) for hold in rows),
+        export=Export(address(reverse("review_export"), looked.query())),
         looked=looked,
         url=url_at(looked),
         total=counts["shown"],

@@ -23,7 +23,15 @@ from reconciliation.core.classify import UNKNOWN, Classification, Phase, Report,
 from reconciliation.core.contracts import Contract, Meaning
 from reconciliation.core.errors import DispatchTurnedOff, RunCancelled
 from reconciliation.core.facts import Dispatch
-from reconciliation.core.matching import Comparison, Difference, Fit, Found, Intended, compare
+from reconciliation.core.matching import (
+    Agreement,
+    Comparison,
+    Difference,
+    Fit,
+    Found,
+    Intended,
+    compare,
+)
 from reconciliation.core.protection import in_flight_until
 from reconciliation.core.states import EvidenceKind, OperationState, Purpose, TransmissionState
 from reconciliation.models import Evidence, Operation, Provider, Transmission
@@ -255,6 +263,7 @@ def add_record_evidence(
         completes=fits and not another,
         resource=record.resource,
         differences=[shown_difference(operation, each) for each in comparison.differences],
+        agreements=[shown_agreement(operation, each) for each in comparison.agreements],
         source=source,
         observed_at=observed_at or database_now(),
         detail_redacted=f"also {another}" if another else "",
@@ -267,10 +276,19 @@ SHOWN = 300  # characters of a value that differs
 
 def shown_difference(operation: Operation, each: Difference) -> dict[str, str]:
     """A difference for people: the values only where the provider's allow-list shows them (P9)."""
-    if each.field in (*ALWAYS_SHOWN, *operation.provider.visible_parameters):
+    if is_shown(operation, each.field):
         intended, found = storable(each.intended, SHOWN), storable(each.found, SHOWN)
         return {"field": each.field, "intended": intended, "found": found}
     return {"field": each.field, "intended": REDACTED, "found": REDACTED}
+
+
+def shown_agreement(operation: Operation, each: Agreement) -> dict[str, str]:
+    found = storable(each.found, SHOWN) if is_shown(operation, each.field) else REDACTED
+    return {"field": each.field, "found": found}
+
+
+def is_shown(operation: Operation, field: str) -> bool:
+    return field in (*ALWAYS_SHOWN, *operation.provider.visible_parameters)
 
 
 def another_resource(operation: Operation, resource: str) -> str:

@@ -66,6 +66,12 @@ def state_icon(kind: str, state: str) -> SafeString:
 
 
 @register.simple_tag
+def state_word(kind: str, state: str) -> str:
+    """The word alone, where nothing can be drawn: on a page that is read away from the console."""
+    return word(kind, str(state)).text
+
+
+@register.simple_tag
 def state_classes(kind: str, state: str) -> str:
     """The CSS classes of a state: its tone, and `hatched` or `cut`."""
     return word(kind, str(state)).classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from decimal import Decimal
 from http import HTTPStatus
@@ -181,6 +182,14 @@ def test_filters_narrow_the_list_and_its_counts_and_stand_in_every_link(
     values = {chip.name: chip.value for chip in page.chips if chip.value}
     assert values == {"queue": "payments", "age": "4 h or longer"}
     assert page.clear_url == f"{REVIEW}?sort=age"
+
+
+def test_the_file_of_a_list_has_what_the_list_shows(owner: Client, provider: Provider) -> None:
+    large, _ = many_held(2, provider)
+    changed(large, amount=Decimal(2000))
+    url = page_at(owner, "amount=1000&view=unknown").export.url
+    rows = json.loads(b"".join(owner.post(url, {"as": "json"})))
+    assert [row["case"] for row in rows] == [str(large.operation_id)]
 
 
 def test_options_are_what_somebody_may_see(owner: Client, provider: Provider) -> None:
