@@ -278,10 +278,11 @@ class DoneCase:
 
 @dataclass(frozen=True, slots=True)
 class BulkPage:
-    """A bulk action and the result of each of its cases."""
+    """A bulk action and the result of each of its cases; `poll_url` asks what is new."""
 
     id: UUID
     title: str
+    poll_url: str
     by: str
     made_at: datetime
     ended_at: datetime | None

@@ -43,9 +43,11 @@ def bulk_page(action: BulkAction, user: User, after: str = "") -> BulkPage:
     visible = access.seen_by(user, [item.hold_id for item in shown])
     here = reverse("review_bulk_action", args=[action.pk])
     settled = sum(number for state, number in counts.items() if state != ItemState.PENDING)
+    seen = f"{settled}-{action.ended_at is not None}"
     return BulkPage(
         id=action.pk,
         title=title_of(action),
+        poll_url=address(here, {"after": str(start or ""), "seen": seen}),
         by=name_of(action.by),
         made_at=action.made_at,
         ended_at=action.ended_at,
@@ -54,7 +56,7 @@ def bulk_page(action: BulkAction, user: User, after: str = "") -> BulkPage:
         skipped=counts.get(ItemState.SKIPPED, 0),
         failed=counts.get(ItemState.FAILED, 0),
         rows=tuple(row_of(item, item.hold_id in visible) for item in shown),
-        seen=f"{settled}-{action.ended_at is not None}",
+        seen=seen,
         pager=Pager(
             newer=here if start else "",
             older=address(here, {"after": str(shown[-1].number)}) if len(items) > PAGE_ROWS else "",
