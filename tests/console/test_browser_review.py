@@ -52,11 +52,13 @@ def test_a_person_walks_the_queue_by_keyboard_alone(
     # A row is assigned in a dialog, which Escape closes without a trace.
     page.keyboard.press("a")
     dialog = page.locator("dialog#act")
+    expect(dialog).to_be_visible()
     expect(dialog).to_contain_text("Assign this case")
     page.keyboard.press("Escape")
     expect(dialog).not_to_be_visible()
     page.locator("[data-row-link]").nth(1).focus()
     page.keyboard.press("s")
+    expect(dialog).to_be_visible()
     expect(dialog).to_contain_text("Snooze this case")
     dialog.get_by_role("button", name="Snooze it").press("Enter")
     expect(page.get_by_text("Snoozed, back in")).to_be_visible()
