@@ -79,18 +79,21 @@ class Shell:
         return "runs" if name.startswith(("run", "version")) else ""
 
     @cached_property
-    def needs_you(self) -> int:
-        from reconciliation.selectors import needs_you_count
+    def _frame(self) -> Any:
+        from reconciliation.selectors.frame import frame_of
 
-        counted: int | None = getattr(self._request, "needs_you", None)
-        return needs_you_count(self._request.user) if counted is None else counted
+        return frame_of(self._request.user)
+
+    @property
+    def needs_you(self) -> int:
+        return int(self._frame.needs_you)
 
     @cached_property
     def stops(self) -> list[Any]:
         """What nothing is sent of, said on every page."""
         from reconciliation.selectors.dispatch_page import banner_stops
 
-        return banner_stops(self._request.user)
+        return banner_stops(self._request.user) if self._frame.stopped else []
 
     @cached_property
     def live(self) -> bool:
@@ -107,7 +110,7 @@ class Shell:
         """Those of the reader that fail, said on every page."""
         from reconciliation.selectors.notification_page import failing_channels
 
-        return failing_channels(self._request.user)
+        return failing_channels(self._request.user) if self._frame.failing else []
 
     @property
     def person(self) -> str:

@@ -239,7 +239,7 @@ ROMULUS_FAILPOINTS = words("ROMULUS_FAILPOINTS")
 # --- people ---------------------------------------------------------------------------------
 
 AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",
+    "romulus_site.accounts.backend.WithProfile",
     "guardian.backends.ObjectPermissionBackend",
 ]
 ANONYMOUS_USER_NAME = None  # guardian: no anonymous user; the console is closed by default

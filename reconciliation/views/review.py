@@ -38,7 +38,6 @@ def review(request: SignedIn) -> HttpResponse:
         after=query.get("after", ""),
         focus=chip_used(request),
     )
-    request.needs_you = page.all_total
     fragment = asks_for(request, "queue")
     template = "reconciliation/_queue.html" if fragment else "reconciliation/review.html"
     return render(request, template, {"page": page, "now": now})

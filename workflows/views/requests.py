@@ -27,7 +27,6 @@ class SignedIn(HttpRequest):
     user: User
     htmx: HtmxDetails
     profile: Preferences
-    needs_you: int  # what the frame shows, where a page has counted it already
 
 
 class SeeOther(HttpResponseRedirect):
