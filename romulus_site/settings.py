@@ -160,8 +160,10 @@ CELERY_TASK_IGNORE_RESULT = True
 # A broker that is away must not hold anybody up: the sweep publishes again.
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "advance"
+# What may wait for somebody else's answer keeps no run waiting.
 CELERY_TASK_ROUTES = {
     "reconciliation.tasks.reconcile": {"queue": "reconcile"},
+    "reconciliation.tasks.carry_out_bulk": {"queue": "reconcile"},
     "reconciliation.tasks.deliver": {"queue": "reconcile"},
 }
 CELERY_TASK_CREATE_MISSING_QUEUES = True

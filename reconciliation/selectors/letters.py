@@ -16,11 +16,12 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from reconciliation import access
+from reconciliation.access import SHOWN_WITH
 from reconciliation.core.letters import Item, Letter
 from reconciliation.core.notifications import OF_OPEN_HOLDS, Kind
 from reconciliation.core.states import HoldState
 from reconciliation.models import Channel, Hold, Message, Notification
-from reconciliation.selectors.queue import SHOWN_WITH, subject_of, url_of
+from reconciliation.selectors.queue import subject_of, url_of
 from reconciliation.selectors.words import amount_of, clock, name_of, sentence_of
 from reconciliation.services.profiles import profile_of
 from workflows.core.words import who
@@ -32,6 +33,8 @@ SUMMARY = "summary"
 OF_HOLDS = {
     Kind.OPENED: ("Held", "A case waits for a person's decision."),
     Kind.ASSIGNED: ("Assigned to you", "A case was assigned to you."),
+    Kind.ASKED: ("You are asked", "A colleague asks you for information; the case shows what."),
+    Kind.REMINDER: ("Your reminder", "You wanted to hear of this case now."),
     Kind.DUE_SOON: ("Due soon", "A case is due soon, and nobody has decided it."),
     Kind.OVERDUE: ("Overdue", "A case is past its due time, and nobody has decided it."),
     Kind.WINDOW: (
@@ -45,6 +48,8 @@ OF_HOLDS = {
 COUNTED = {
     Kind.OPENED: "held",
     Kind.ASSIGNED: "assigned",
+    Kind.ASKED: "that ask you",
+    Kind.REMINDER: "of your reminders",
     Kind.DUE_SOON: "due soon",
     Kind.OVERDUE: "overdue",
     Kind.WINDOW: "with a window that closes",
