@@ -92,8 +92,8 @@ OF_CLERK = {
 
 # Not passed here: the tortured workflows have one version; nothing is twice at a destination; no
 # event is missed, so that it has to be matched again, and nobody does anything to one by hand; none
-# is old enough to be purged; nobody asks whether the record is whole, assigns or snoozes cases; people
-# have no channels by which they would be told.
+# is old enough to be purged; nobody asks whether the record is whole, assigns or snoozes cases;
+# people have no channels by which they would be told.
 ELSEWHERE = frozenset(
     {
         "before_migration",
