@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
+from romulus_site.accounts.sessions import ends_at
+
+SOON = timedelta(minutes=2)  # before its end that a session's end is said (WCAG 2.2.1)
 THEMES = ("light", "dark")
 
 
@@ -116,6 +120,15 @@ class Shell:
     def person(self) -> str:
         user = self._request.user
         return (user.is_authenticated and user.get_full_name()) or user.get_username()
+
+    @property
+    def session_ends(self) -> datetime | None:
+        """When the session ends by itself; None for one that nobody signed in to."""
+        return ends_at(self._request)
+
+    @property
+    def session_ends_soon(self) -> bool:
+        return self.session_ends is not None and self.session_ends - timezone.now() < SOON
 
     @property
     def mail_is_logged(self) -> bool:
