@@ -89,6 +89,12 @@ KNOWN = frozenset(
         "after_migration",
         "before_decision",
         "after_decision",
+        "before_approval",  # or another answer to a proposal
+        "after_approval",
+        "before_ask_again",
+        "after_ask_again",
+        "before_policy",
+        "after_policy",
         "before_switch",
         "after_switch",
         "before_ask",

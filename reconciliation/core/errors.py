@@ -8,6 +8,8 @@ RomulusError
 └── Conflict
     ├── AlreadyDecided         somebody decided first; carries the decision
     ├── NotAllowed             this decision is not safe or not this person's
+    ├── AuthorisationLapsed    the boundary said no just before the send; carries its answer
+    ├── PolicyChanged          between asking elsewhere and the send
     ├── DispatchTurnedOff      between the decision to send and the send
     └── RunCancelled           likewise
 """
@@ -45,6 +47,18 @@ class AlreadyDecided(Conflict):
 
 class DispatchTurnedOff(Conflict):
     """Dispatch was turned off before anything was sent."""
+
+
+class AuthorisationLapsed(Conflict):
+    """The authorisation boundary did not allow this write any more."""
+
+    def __init__(self, lapse: Any) -> None:
+        super().__init__()
+        self.lapse = lapse
+
+
+class PolicyChanged(Conflict):
+    """The policy was changed before anything was sent."""
 
 
 class RunCancelled(Conflict):

@@ -11,16 +11,20 @@ from reconciliation.core.facts import Facts, Known, Sent
 from reconciliation.core.states import EvidenceKind, OperationState, TransmissionState
 from reconciliation.models import Evidence, Operation, Transmission
 from reconciliation.sealing import unseal
+from reconciliation.services.authorise import Lapse
 from reconciliation.services.dispatch import dispatch_of
 from reconciliation.services.ledger import is_written_down
 from reconciliation.services.providers import contract_of, is_in_scope, missing_of
 
 
-def load_facts(operation: Operation, seen: Sequence[Evidence] = ()) -> Facts:
+def load_facts(
+    operation: Operation, seen: Sequence[Evidence] = (), lapse: Lapse | None = None
+) -> Facts:
     """Return what is known about `operation`, whose provider and contract are loaded with it.
 
     Args:
         seen: what was learnt since, and is written down with what follows from it.
+        lapse: what the boundary has just said against sending it.
     """
     kept = is_written_down(operation)
     provider = operation.provider
@@ -37,6 +41,8 @@ def load_facts(operation: Operation, seen: Sequence[Evidence] = ()) -> Facts:
         elsewhere=elsewhere,
         replay_trusted=bool(provider.replay_trust),
         look_up_trusted=bool(provider.look_up_trust),
+        authorised=lapse is None or lapse.precondition_alone,
+        precondition_holds=lapse is None or not lapse.precondition_alone,
         contradicted=provider.contradicted_at is not None,
         send_again=operation.send_again_at,
         cancelling=operation.run.cancel_asked_at is not None,

@@ -1,7 +1,9 @@
 """One transmission: claimed in the ledger, sent once, and its answer recorded.
 
-    begin     one transaction: run held, dispatch on, row `sending`, window stored; of a first
-              send that is made at once also the operation itself, before any byte of it (P3)
+    ask       elsewhere: what must be true before it, and an external decision point, if any
+    begin     one transaction: run held, dispatch on, authorised (P11), row `sending`, window
+              stored; of a first send that is made at once also the operation itself, before any
+              byte of it (P3)
     transmit  no transaction: one request on the wire
     record    one transaction: what it proves, with its evidence
 
@@ -29,6 +31,7 @@ from reconciliation.core.states import EvidenceKind, OperationState, Purpose, Tr
 from reconciliation.models import Evidence, Operation, Provider, Transmission
 from reconciliation.sealing import REDACTED, unseal
 from reconciliation.services.audit import add_entry
+from reconciliation.services.authorise import NOT_ASKED, Elsewhere, ask_elsewhere, authorise
 from reconciliation.services.dispatch import dispatch_now
 from reconciliation.services.ledger import ensure_held, is_written_down, lock_held
 from reconciliation.services.providers import adapter_of, contract_of
@@ -45,14 +48,15 @@ def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
 
     Raises:
         LostOwnership: a later claim holds the run; nothing was sent.
-        DispatchTurnedOff, RunCancelled: nothing was sent.
+        DispatchTurnedOff, RunCancelled, PolicyChanged, AuthorisationLapsed: nothing was sent.
     """
     contract = contract_of(operation)
     opens = not is_written_down(operation)
     if opens:
         failpoint("before_open", claim.step.name)
+    elsewhere = ask_elsewhere(operation, contract)
     failpoint("before_dispatch", claim.step.name)
-    transmission = begin(operation, claim, purpose, contract)
+    transmission = begin(operation, claim, purpose, contract, elsewhere)
     if opens:
         failpoint("after_open", claim.step.name)
         log.info("operation.opened", operation=str(operation.pk), action=operation.action)
@@ -64,7 +68,13 @@ def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
     failpoint("after_settle", claim.step.name)
 
 
-def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contract) -> Transmission:
+def begin(
+    operation: Operation,
+    claim: Claim,
+    purpose: Purpose,
+    contract: Contract,
+    elsewhere: Elsewhere = NOT_ASKED,
+) -> Transmission:
     """Write the transmission down before a byte of it leaves; store what protects it.
 
     An operation that is not written down yet is opened in the same commit.
@@ -79,6 +89,7 @@ def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contra
         if dispatch_now(operation) is not Dispatch.ON:
             raise DispatchTurnedOff
         now = database_now()
+        authorise(operation, claim, elsewhere, now)
         move_to_sending(operation, protected_from(operation, now, contract))
         transmission = Transmission.objects.create(
             operation=operation,

@@ -48,10 +48,38 @@ class WriteOptions:
         provider: slug of the provider that the write goes to.
         on_abandon: what the run does when a person abandons the operation: `fail`, or `continue`
             with no output.
+        approved_by: the `approval` step whose approval this very write needs; empty: as the
+            policy says.
     """
 
     provider: str
     on_abandon: OnAbandon = "fail"
+    approved_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalOptions:
+    """What an `approval` step asks people for.
+
+    Attributes:
+        action: the provider's action that it proposes.
+        expires_in: how long the proposal, and an approval of it, count from the proposal on.
+        on_denied, on_question, on_expired: what the run does when it was denied, sent back with a
+            question, or not settled in time: `fail`, `hold`, `continue`, or the name of the step
+            at which it goes on, or `END`.
+    """
+
+    action: str
+    expires_in: timedelta
+    on_denied: str = "fail"
+    on_question: str = "hold"
+    on_expired: str = "hold"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The steps at which the run may go on, other than the next."""
+        ways = (self.on_denied, self.on_question, self.on_expired)
+        return tuple(dict.fromkeys(way for way in ways if way not in get_args(OnDeadline)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +171,13 @@ class Step:
     Attributes:
         returns: the type of its output, as later steps read it. Only of a `step` is it what the
             function returns: a `write` leaves its receipt, a `branch` the name that it chose, a
-            `sleep` the moment it slept until, a `wait` its events, `children` and a `parallel`
-            group how each ended.
+            `sleep` the moment it slept until, a `wait` its events, an `approval` its answer,
+            `children` and a `parallel` group how each ended.
         place: "file:line" of the author's function or call, for messages.
         title: what the step does: the first line of its docstring, or its name in words.
         then: the name of the step that follows, or `END`; empty is the next in written order.
-        to: of a `branch`, what it may choose from: names and `END`; of a `wait`, where it goes on
-            when its deadline came.
+        to: of a `branch`, what it may choose from: names and `END`; of a `wait` or an `approval`,
+            where it goes on when what it waits for did not come.
         max_visits: of a `branch`, how often one run may come to it.
         atomic: its own ORM writes commit with its checkpoint.
         sensitive: its output is encrypted at rest.
@@ -176,6 +204,7 @@ class Step:
     children: ChildrenOptions | None = None
     branches: tuple[tuple[str, ...], ...] = ()
     wait: WaitOptions | None = None
+    approval: ApprovalOptions | None = None
 
 
 class StepOptions(TypedDict):
@@ -194,6 +223,7 @@ class StepOptions(TypedDict):
     children: NotRequired[ChildrenOptions]
     branches: NotRequired[tuple[tuple[str, ...], ...]]
     wait: NotRequired[WaitOptions]
+    approval: NotRequired[ApprovalOptions]
 
 
 def policy_of(retries: int | RetryPolicy) -> RetryPolicy:
