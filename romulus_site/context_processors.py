@@ -38,6 +38,7 @@ class Shell:
         here = self._section
         items = [
             NavItem("Review queue", reverse("review"), "queue", "q", here == "review", counts=True),
+            NavItem("Approvals", reverse("approvals"), "proposed", "v", here == "approvals"),
             NavItem("Runs", reverse("runs"), "runs", "r", here == "runs"),
             NavItem("Events", reverse("events"), "events", "e", here == "events"),
             NavItem("Providers", reverse("providers"), "providers", "p", here == "providers"),
@@ -57,6 +58,8 @@ class Shell:
             return "review"
         if name.startswith("event"):
             return "events"
+        if name.startswith("approval"):
+            return "approvals"
         if name in ("workers", "audit"):
             return name
         if name.startswith(("provider", "dispatch")):

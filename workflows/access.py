@@ -14,7 +14,8 @@ from django.http import Http404
 from guardian.shortcuts import get_objects_for_user
 
 from workflows.core.sources import Scheme
-from workflows.models import Event, EventSource, Run, Tenant
+from workflows.models import Event, EventSource, Proposal, Run, Tenant
+from workflows.services.authorising import APPROVE_RIGHT
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -88,6 +89,26 @@ def controlled_event_for(user: User, event: UUID) -> Event:
     if not may_control(user, found.source.tenant):
         raise Http404
     return found
+
+
+def visible_proposals(user: User) -> QuerySet[Proposal]:
+    return Proposal.objects.filter(tenant__in=visible_tenants(user))
+
+
+def proposal_for(user: User, proposal: UUID) -> Proposal:
+    """Raises `Http404` when there is none that this person may see."""
+    found = visible_proposals(user).select_related("tenant", "run").filter(pk=proposal).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def approving_tenants(user: User) -> QuerySet[Tenant]:
+    """Those of the visible tenants for which this person may answer what is proposed."""
+    tenants: QuerySet[Tenant] = get_objects_for_user(
+        user, APPROVE_RIGHT, klass=visible_tenants(user)
+    )
+    return tenants
 
 
 def sendable_sources(user: User) -> QuerySet[EventSource]:

@@ -93,7 +93,9 @@ KNOWN = frozenset(
         "after_approval",
         "before_ask_again",
         "after_ask_again",
-        "before_policy",
+        "before_served",  # an answer to an executor elsewhere
+        "after_served",
+        "before_policy",  # and what else is set up of the boundary
         "after_policy",
         "before_switch",
         "after_switch",

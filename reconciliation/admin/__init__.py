@@ -1,7 +1,7 @@
-"""Recovery in the admin: `setup` and `rehearsal` are set up here, the `ledger` is only read."""
+"""Recovery in the admin: `setup`, `rehearsal` and `decision_points` are set up here, the `ledger` is only read."""
 
 from __future__ import annotations
 
-from reconciliation.admin import ledger, rehearsal, setup
+from reconciliation.admin import decision_points, ledger, rehearsal, setup
 
-__all__ = ["ledger", "rehearsal", "setup"]
+__all__ = ["decision_points", "ledger", "rehearsal", "setup"]

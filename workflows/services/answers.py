@@ -232,9 +232,13 @@ def end_proposal(proposal: Proposal, target: ProposalState) -> None:
     log.info("proposal.ended", proposal=str(proposal.pk), state=str(target))
 
 
-def asking_about(proposal: Proposal) -> Asking:
-    """The question that the write will be, as far as it is known now."""
-    approvals = replace(approvals_of(proposal, proposal.tenant), closed="")
+def asking_about(proposal: Proposal, *, rights: bool = True) -> Asking:
+    """The question that the write will be, as far as it is known now.
+
+    Args:
+        rights: as `approvals_of`.
+    """
+    approvals = replace(approvals_of(proposal, proposal.tenant, rights=rights), closed="")
     return Asking(
         request=request_of(proposal, proposal.tenant, doing_of(proposal)),
         approvals=approvals,

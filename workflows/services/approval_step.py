@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from workflows.core.boundary.canonical import action_of, canonical
-from workflows.core.boundary.verdict import RENEWED_BY_APPROVAL, Finding, Verdict
+from workflows.core.boundary.verdict import Verdict
 from workflows.core.errors import RomulusError, UsageError
 from workflows.core.proposals import (
     APPROVAL_EVENT,
@@ -111,7 +111,7 @@ def proposing(claim: Claim, view: RunView) -> Result:
         asking = asked_about(claim, proposal)
     except RomulusError as error:
         return fail_or_hold(claim, "proposal_refused", str(error))
-    verdict = apart_from_approvals(asking.answered(database_now()))
+    verdict = asking.answered(database_now()).before_approval()
     if not verdict.allowed:
         return refused(claim, asking, verdict)
     return Decide(keys_of(claim.tenant, proposal.pk), partial(propose, claim, proposal, asking))
@@ -152,14 +152,6 @@ def asked_about(claim: Claim, proposal: Proposal) -> Asking:
     )
 
 
-def apart_from_approvals(verdict: Verdict) -> Verdict:
-    """What counts before anybody was asked: everything but that nobody has approved yet."""
-    kept: tuple[Finding, ...] = tuple(
-        finding for finding in verdict.findings if finding.check not in RENEWED_BY_APPROVAL
-    )
-    return Verdict(kept, verdict.policy, verdict.renewers)
-
-
 def refused(claim: Claim, asking: Asking, verdict: Verdict) -> Fail | Hold:
     """The policy would not allow it whoever approved: nobody is asked."""
     message = f"Nobody was asked: {verdict.reason} {verdict.helps}"
@@ -178,7 +170,7 @@ def propose(claim: Claim, proposal: Proposal, asking: Asking) -> Result | None:
     proposal.created_at = database_now()
     proposal.expires_at = proposal.created_at + options_of(claim).expires_in
     proposal.save(force_insert=True)
-    verdict = apart_from_approvals(asking.answered(proposal.created_at))
+    verdict = asking.answered(proposal.created_at).before_approval()
     if asking.version is not None:
         record(replace(asking, proposal=proposal), verdict, Asked.PROPOSAL)
     log.info("proposal.made", proposal=str(proposal.pk), run=str(claim.run), step=claim.step.name)

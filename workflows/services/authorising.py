@@ -127,17 +127,23 @@ def proposers_of(proposal: Proposal) -> frozenset[Subject]:
 
 
 def approvals_of(
-    proposal: Proposal, tenant: Tenant, doing: Doing | None = None, operation: UUID | None = None
+    proposal: Proposal,
+    tenant: Tenant,
+    doing: Doing | None = None,
+    operation: UUID | None = None,
+    *,
+    rights: bool = True,
 ) -> Approvals:
     """What was approved, as it counts now.
 
     Args:
         doing: what is about to be sent; None: nothing yet, and nothing is compared.
         operation: the one that wants to use the approval.
+        rights: whether each approver is asked for, which a page does not.
     """
     return Approvals(
         expires_at=proposal.expires_at,
-        given=given_to(proposal, tenant),
+        given=given_to(proposal, tenant, rights),
         changed=changed_from(proposal, doing) if doing is not None else (),
         used=proposal.used_by is not None and proposal.used_by != operation,
         proposers=proposers_of(proposal),
@@ -145,24 +151,28 @@ def approvals_of(
     )
 
 
-def given_to(proposal: Proposal, tenant: Tenant) -> tuple[Given, ...]:
+def given_to(proposal: Proposal, tenant: Tenant, rights: bool) -> tuple[Given, ...]:
     """Every approval of a proposal, as it counts now."""
-    answers = list(proposal.answers.select_related("by").order_by("at", "id"))
+    rows = proposal.answers.select_related("by").prefetch_related("by__groups")
+    answers = list(rows.order_by("at", "id"))
     latest = {answer.subject: answer for answer in answers}
     return tuple(
-        as_given(answer, latest[answer.subject], proposal, tenant)
+        as_given(answer, latest[answer.subject], proposal, tenant if rights else None)
         for answer in answers
         if answer.answer == Answer.APPROVE
     )
 
 
-def as_given(answer: Approval, latest: Approval, proposal: Proposal, tenant: Tenant) -> Given:
+def as_given(
+    answer: Approval, latest: Approval, proposal: Proposal, tenant: Tenant | None
+) -> Given:
     by = person(answer.by) if answer.by else Subject.parse(answer.subject)
+    groups = answer.by.groups.all() if answer.by else ()
     return Given(
         by=by,
         at=answer.at,
-        groups=groups_of(answer.by) if answer.by else frozenset(),
-        lacks=what_lacks(answer.by, tenant) if answer.by else "",
+        groups=frozenset(group.name for group in groups),
+        lacks=what_lacks(answer.by, tenant) if answer.by and tenant else "",
         withdrawn=latest.answer == Answer.WITHDRAW,
         fits=answer.digest == proposal.parameters_digest,
     )

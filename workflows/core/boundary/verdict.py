@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 
 class Check(StrEnum):
@@ -51,6 +51,10 @@ class Finding:
 
     def as_json(self) -> dict[str, Any]:
         return {"check": str(self.check), "passed": self.passed, "said": self.said}
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> Self:
+        return cls(Check(plain["check"]), plain["passed"], plain["said"])
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,11 @@ class Verdict:
         """Whether approving the same action again would be enough."""
         failed = [each.check for each in self.findings if not each.passed]
         return bool(failed) and all(check in RENEWED_BY_APPROVAL for check in failed)
+
+    def before_approval(self) -> Verdict:
+        """The same, as far as it counts before anybody was asked."""
+        kept = tuple(each for each in self.findings if each.check not in RENEWED_BY_APPROVAL)
+        return Verdict(kept, self.policy, self.renewers, self.decision_id)
 
     def also(self, *findings: Finding, decision_id: str = "") -> Verdict:
         """The same, with what was looked at elsewhere."""
