@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.http import Http404
-from guardian.shortcuts import get_objects_for_user
+from guardian.shortcuts import get_objects_for_user, get_perms
 
 from workflows.core.sources import Scheme
 from workflows.models import Event, EventSource, Proposal, Run, Tenant
@@ -101,6 +101,11 @@ def proposal_for(user: User, proposal: UUID) -> Proposal:
     if found is None:
         raise Http404
     return found
+
+
+def rights_on(user: User, tenant: Tenant) -> frozenset[str]:
+    """All that this person may do with a tenant, at once: for pages that ask for several."""
+    return frozenset(get_perms(user, tenant))
 
 
 def approving_tenants(user: User) -> QuerySet[Tenant]:

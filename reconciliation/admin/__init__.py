@@ -1,4 +1,4 @@
-"""Recovery in the admin: `setup`, `rehearsal` and `decision_points` are set up here, the `ledger` is only read."""
+"""Recovery in the admin: what is set up here, and the `ledger`, which is only read."""
 
 from __future__ import annotations
 

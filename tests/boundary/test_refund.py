@@ -12,7 +12,7 @@ from guardian.shortcuts import assign_perm, remove_perm
 from reconciliation.models import Hold, Operation
 from tests.approving import aged, answered, approver, policy, proposed
 from tests.destination import RunningDestination
-from tests.factories import advanced, ready_provider, tenant
+from tests.factories import advanced, tenant
 from tests.sending import effects
 from workflows.core.errors import NotEntitled, ProposalIsOver
 from workflows.core.proposals import Answer
@@ -20,12 +20,6 @@ from workflows.models import AuthorisationRecord, Run
 from workflows.services.answers import ask_again
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def payments(destination: RunningDestination) -> RunningDestination:
-    ready_provider("payments", destination.url)
-    return destination
 
 
 def test_nothing_is_sent_before_it_is_approved_and_then_once(payments: RunningDestination) -> None:

@@ -16,12 +16,12 @@ from guardian.shortcuts import assign_perm
 from tests.approving import answered, approver, policy, proposal_of, proposed
 from tests.factories import administrator, advanced, ready_provider, started_run, stranger, tenant
 from workflows.core.proposals import Answer
-from workflows.models import Approval, Proposal, Run
+from workflows.models import Approval, Proposal, Run, ServiceAccount
 
 pytestmark = pytest.mark.django_db
 
 URL = "/approvals/"
-MOST_QUERIES = 12
+MOST_QUERIES, MOST_OF_A_PAGE = 12, 18
 
 
 @pytest.fixture
@@ -110,8 +110,6 @@ def test_a_question_brings_the_run_back_and_the_next_proposal_shows_what_differs
 @pytest.fixture
 def own(client: Client) -> tuple[Client, Proposal]:
     """Somebody who may approve, and a proposal that an agent made for them."""
-    from workflows.models import ServiceAccount
-
     user = approver("ada")
     ServiceAccount.objects.create(kind="agent", slug="refund-bot", name="Bot", owner=user)
     ready_provider("payments")
@@ -220,4 +218,4 @@ def test_the_pages_cost_the_same_however_much_there_is(approving: Client, asked:
                 approving.get(url)
             counts[url, number] = len(made)
     assert counts[URL, 1] == counts[URL, 3] <= MOST_QUERIES
-    assert counts[url_of(asked), 1] == counts[url_of(asked), 3]
+    assert counts[url_of(asked), 1] == counts[url_of(asked), 3] <= MOST_OF_A_PAGE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -27,7 +27,7 @@ from workflows.pages import Fact, Link
 from workflows.selectors.approvals import url_of
 from workflows.selectors.words import heading, money
 from workflows.services import renewals
-from workflows.services.answers import asking_about, why_not
+from workflows.services.answers import Standing, asking_about, standing_to, why_not
 from workflows.services.authorising import sealed_of
 
 RECORDS = 20
@@ -64,8 +64,7 @@ def proposal_page(
     user: User,
     now: datetime,
     *,
-    payloads: bool,
-    control: bool,
+    rights: Collection[str],
     typed: Mapping[str, str] | None = None,
     errors: dict[str, str] | None = None,
     overtaken: str = "",
@@ -73,12 +72,16 @@ def proposal_page(
     """The page of a proposal that `user` may see, which comes with its tenant and run.
 
     Args:
-        payloads, control: whether this person may see what is sent, and control the runs.
+        rights: what this person may do with the tenant.
     """
     state = ProposalState(proposal.state)
     answers = list(proposal.answers.order_by("at", "id"))
-    form, why_no_form = form_of(proposal, user, now, answers, typed or {}, errors or {})
-    verdict = asking_about(proposal, rights=False).answered(now) if state == "open" else None
+    payloads = "view_payloads" in rights
+    asking = asking_about(proposal, rights=False)
+    lacks = "" if "approve_actions" in rights else f"may not approve for {proposal.tenant.name}"
+    standing = standing_to(user, asking, lacks, answers)
+    form, why_no_form = form_of(proposal, now, standing, typed or {}, errors or {})
+    verdict = asking.answered(now) if state is ProposalState.OPEN else None
     before = proposed_before(proposal)
     plain = sealed_of(proposal)
     return ProposalPage(
@@ -99,7 +102,7 @@ def proposal_page(
         records=records_of(proposal),
         form=form,
         why_no_form=why_no_form,
-        again_url=again_of(proposal, state) if control else "",
+        again_url=again_of(proposal, state) if "control_runs" in rights else "",
         overtaken=overtaken,
     )
 
@@ -199,9 +202,8 @@ def record_line(row: AuthorisationRecord) -> RecordLine:
 
 def form_of(
     proposal: Proposal,
-    user: User,
     now: datetime,
-    answers: list[Approval],
+    standing: Standing,
     typed: Mapping[str, str],
     errors: dict[str, str],
 ) -> tuple[AnswerForm | None, str]:
@@ -211,11 +213,9 @@ def form_of(
     if proposal.expires_at <= now or not (is_open or can_take_back):
         return None, ""
     kinds = [Answer.APPROVE, Answer.DENY, Answer.QUESTION] if is_open else []
-    if any(answer.by_id == user.pk for answer in answers):
+    if standing.approved:
         kinds.append(Answer.WITHDRAW)
-    choices = tuple(
-        AnswerChoice(kind, *TITLES[kind], why_not(proposal, user, kind)) for kind in kinds
-    )
+    choices = tuple(AnswerChoice(kind, *TITLES[kind], why_not(standing, kind)) for kind in kinds)
     if not any(not choice.why_not for choice in choices):
         return None, choices[0].why_not if choices else ""
     form = AnswerForm(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -44,7 +44,6 @@ from workflows.services.authorising import (
     doing_of,
     groups_of,
     person,
-    proposers_of,
     request_of,
     what_lacks,
 )
@@ -149,38 +148,71 @@ def said(proposal: Proposal) -> str:
     return f"{state} by {last.by_name}" if last else state
 
 
-def ensure_entitled(proposal: Proposal, user: User, kind: Answer) -> None:
-    """Raises `NotEntitled`: whichever way this person comes."""
-    why = why_not(proposal, user, kind)
-    if why:
-        raise NotEntitled(why)
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a person is to a proposal.
+
+    Attributes:
+        lacks: why they may answer nothing of the tenant; empty: they may.
+        proposed: they asked for it, or it was asked for them.
+        others: whom the policy asks in their place; empty: them too.
+        approved: their latest answer is an approval.
+    """
+
+    lacks: str
+    proposed: bool
+    others: str
+    approved: bool
 
 
-def why_not(proposal: Proposal, user: User, kind: Answer) -> str:
+def standing_to(user: User, asking: Asking, lacks: str, answers: Sequence[Approval]) -> Standing:
+    """Say what `user` is to the proposal that is asked about; one query.
+
+    Args:
+        lacks: as `what_lacks` says.
+        answers: those given so far, in their order.
+    """
+    assert asking.approvals is not None, "it is about a proposal"
+    mine = [each for each in answers if each.by_id == user.pk]
+    return Standing(
+        lacks=lacks,
+        proposed=person(user) in asking.approvals.proposers,
+        others=asked_others(user, asking),
+        approved=bool(mine) and mine[-1].answer == Answer.APPROVE,
+    )
+
+
+def asked_others(user: User, asking: Asking) -> str:
+    """The people whom the policy asks, where this one is not among them."""
+    rules = rules_for(asking.request, asking.version.policy.document) if asking.version else []
+    if not rules or any(not rule.groups for rule in rules):
+        return ""
+    mine = groups_of(user)
+    if any(not mine.isdisjoint(rule.groups) for rule in rules):
+        return ""
+    return "; ".join(approvers(rule) for rule in rules)
+
+
+def why_not(standing: Standing, kind: Answer) -> str:
     """Why this person may not give this answer, in a sentence; empty: they may."""
-    lacks = what_lacks(user, proposal.tenant)
-    if lacks:
-        return f"You may look at this, and not answer it: {user.get_username()} {lacks}."
+    if standing.lacks:
+        return f"You may look at this, and not answer it: your account {standing.lacks}."
     if kind is Answer.WITHDRAW:
-        last = proposal.answers.filter(by=user).order_by("at", "id").last()
-        approved = last is not None and last.answer == Answer.APPROVE
-        return "" if approved else "You have no approval here that could be withdrawn."
+        return "" if standing.approved else "You have no approval here that could be withdrawn."
     if kind is not Answer.APPROVE:
         return ""
-    if person(user) in proposers_of(proposal):
+    if standing.proposed:
         return "You have proposed this, or it was proposed for you: somebody else approves it."
-    return not_asked(proposal, user)
+    return f"The policy asks others to approve this: {standing.others}." if standing.others else ""
 
 
-def not_asked(proposal: Proposal, user: User) -> str:
-    """Whether the policy asks other people than this one."""
-    asking = asking_about(proposal)
-    rules = rules_for(asking.request, asking.version.policy.document) if asking.version else []
-    mine = groups_of(user)
-    if not rules or any(not rule.groups or not mine.isdisjoint(rule.groups) for rule in rules):
-        return ""
-    people = "; ".join(approvers(rule) for rule in rules)
-    return f"The policy asks others to approve this: {people}."
+def ensure_entitled(proposal: Proposal, user: User, kind: Answer) -> None:
+    """Raises `NotEntitled`: whichever way this person comes."""
+    lacks = what_lacks(user, proposal.tenant)
+    answers = list(proposal.answers.order_by("at", "id"))
+    why = why_not(standing_to(user, asking_about(proposal), lacks, answers), kind)
+    if why:
+        raise NotEntitled(why)
 
 
 def write(proposal: Proposal, user: User, given: Given) -> Approval:

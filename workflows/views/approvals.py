@@ -121,12 +121,12 @@ def shown(
     if overtaken:
         proposal = access.proposal_for(request.user, proposal.pk)
     now = database_now()
+    rights = access.rights_on(request.user, proposal.tenant)
     page = proposal_page(
         proposal,
         request.user,
         now,
-        payloads=access.may_view_payloads(request.user, proposal.tenant),
-        control=access.may_control(request.user, proposal.tenant),
+        rights=rights,
         typed=typed,
         errors=errors,
         overtaken=overtaken,

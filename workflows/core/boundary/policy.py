@@ -22,7 +22,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic import model_validator as validated
 
 from workflows.core.boundary.subjects import Subject
-from workflows.core.errors import InvalidPolicy
+from workflows.core.errors import InvalidPolicy, UsageError
 from workflows.core.values import first_problem
 
 ANY = "*"
@@ -43,12 +43,15 @@ class Strict(BaseModel):
 
 
 def known_subject(text: str) -> str:
-    """Check a subject where it is written: one, a group, or any of a type."""
+    """Check a subject where it is written, and return it by our own word for its type."""
     kind, _, name = text.partition(":")
     if text == ANY or (text.startswith(GROUP) and name):
         return text
-    Subject.of(kind, "any" if name == ANY else name)
-    return text
+    try:
+        known = Subject.of(kind, "any" if name == ANY else name)
+    except UsageError as error:
+        raise ValueError(f"{text!r}: {error}") from error
+    return f"{known.type}:{name}"
 
 
 def known_pattern(text: str) -> str:
