@@ -317,13 +317,16 @@ def tell_run(proposal: Proposal, row: Approval) -> None:
 def source_of(tenant: Tenant) -> EventSource:
     """The internal source by which the console answers a tenant's proposals. It has no secret, so
     nothing comes by it from outside."""
-    slug = f"approvals-{tenant.pk.hex[-12:]}"
     fields = {
         "name": f"Approvals in the console, {tenant.name}"[:200],
         "tenant": tenant,
         "scheme": Scheme.INTERNAL,
     }
-    return EventSource.objects.get_or_create(slug=slug, defaults=fields)[0]
+    return EventSource.objects.get_or_create(slug=slug_of(tenant.pk), defaults=fields)[0]
+
+
+def slug_of(tenant: UUID) -> str:
+    return f"approvals-{tenant.hex[-12:]}"
 
 
 # --- answers of other systems -------------------------------------------------------------------
@@ -359,8 +362,9 @@ def answering_events(proposal: Proposal, claim: Claim) -> Iterator[Event]:
         matches__wait__correlation=str(proposal.pk),
         approval=None,
     )
-    mine = Scheme.INTERNAL
-    yield from rows.select_related("source").exclude(source__scheme=mine).order_by("received_at")
+    # The console's own events are of what is written down already.
+    others = rows.exclude(source__slug=slug_of(proposal.tenant_id))
+    yield from others.select_related("source").order_by("received_at")
 
 
 def answer_in(event: Event, proposal: Proposal) -> Approval | None:
