@@ -21,7 +21,7 @@ from reconciliation.adapters.base import Prepared, Unavailable
 from reconciliation.core.contracts import Contract
 from reconciliation.core.errors import AuthorisationLapsed, PolicyChanged
 from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
-from reconciliation.core.states import TransmissionState
+from reconciliation.core.states import HoldState, OperationState, TransmissionState
 from reconciliation.models import Operation
 from reconciliation.sealing import unseal
 from reconciliation.services.decision_points import ask_decision_point
@@ -35,11 +35,13 @@ from workflows.services.authorising import (
     Asking,
     Doing,
     approvals_of,
+    in_force,
     record,
     request_by,
     request_of,
 )
 from workflows.services.claims import Claim
+from workflows.services.clock import database_now
 from workflows.services.policies import policy_for
 
 UNPROVEN = (
@@ -141,7 +143,7 @@ def authorise(operation: Operation, claim: Claim, elsewhere: Elsewhere, now: dat
     asking = asking_for(operation, version, proposal)
     verdict = asking.answered(now)
     if named and proposal is None:
-        verdict = verdict.also(Finding(Check.APPROVALS, False, NEVER))
+        verdict = verdict.also(Finding(Check.PROPOSAL, False, NEVER))
     verdict = verdict.also(*elsewhere.findings, decision_id=elsewhere.decision_id)
     if verdict.allowed and proposal is not None and not use(proposal, operation):
         finding = Finding(Check.USED, False, "Another write has used the approval just now.")
@@ -149,6 +151,18 @@ def authorise(operation: Operation, claim: Claim, elsewhere: Elsewhere, now: dat
     if not verdict.allowed:
         raise AuthorisationLapsed(Lapse(asking, verdict))
     record(asking, verdict, Asked.WRITE)
+
+
+def still_lapsed(operation: Operation) -> bool:
+    """Whether what the operation is held for stands as far as the built-in boundary says now, so
+    that sending it again would only hold it again. What others say is asked at the write."""
+    lapsed = operation.holds.filter(state=HoldState.OPEN, reason=LAPSED)
+    if operation.state != OperationState.HELD or not lapsed.exists():
+        return False
+    root = operation.proposal.root if operation.proposal else None
+    proposal = in_force(root) if root else None
+    asking = asking_for(operation, policy_for(operation.run.tenant_id), proposal)
+    return not asking.answered(database_now()).allowed
 
 
 def proposal_for(operation: Operation) -> Proposal | None:

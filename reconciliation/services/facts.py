@@ -11,7 +11,7 @@ from reconciliation.core.facts import Facts, Known, Sent
 from reconciliation.core.states import EvidenceKind, OperationState, TransmissionState
 from reconciliation.models import Evidence, Operation, Transmission
 from reconciliation.sealing import unseal
-from reconciliation.services.authorise import Lapse
+from reconciliation.services.authorise import Lapse, still_lapsed
 from reconciliation.services.dispatch import dispatch_of
 from reconciliation.services.ledger import is_written_down
 from reconciliation.services.providers import contract_of, is_in_scope, missing_of
@@ -41,7 +41,7 @@ def load_facts(
         elsewhere=elsewhere,
         replay_trusted=bool(provider.replay_trust),
         look_up_trusted=bool(provider.look_up_trust),
-        authorised=lapse is None or lapse.precondition_alone,
+        authorised=not still_lapsed(operation) if lapse is None else lapse.precondition_alone,
         precondition_holds=lapse is None or not lapse.precondition_alone,
         contradicted=provider.contradicted_at is not None,
         send_again=operation.send_again_at,

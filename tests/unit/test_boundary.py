@@ -98,7 +98,7 @@ CASES: list[tuple[str, Policy | None, Approvals | None, Request, str]] = [
     ("before it begins", granting(window={"since": "2026-03-11T00:00:00Z"}), None, REQUEST, "grant"),
     ("another grant makes up for it", policy(grants=[{"subjects": ["*"], "actions": ["*"], "tenants": ["x"]}, {"subjects": ["agent:bot"], "actions": ["refunds.create"]}]), None, REQUEST, ""),
     # --- approvals
-    ("a rule, and nobody was asked", asking(), None, REQUEST, "approvals"),
+    ("a rule, and nobody was asked", asking(), None, REQUEST, "proposal"),
     ("a rule, and one has approved", asking(), BEN_APPROVED, REQUEST, ""),
     ("a rule that is not for so little", asking(above="1000", currency="EUR", needed=2), BEN_APPROVED, REQUEST, ""),
     ("a rule for so much", asking(above="100", currency="EUR", needed=2), BEN_APPROVED, REQUEST, "approvals"),

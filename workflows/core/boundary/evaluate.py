@@ -211,7 +211,7 @@ def enough(rules: Sequence[ApprovalRule], approvals: Approvals | None) -> list[F
     """Whether each rule is met. What does not count is told only where nothing makes up for it."""
     if approvals is None:
         said = "It was never proposed, and needs an approval."
-        return [Finding(Check.APPROVALS, False, said)]
+        return [Finding(Check.PROPOSAL, False, said)]
     if approvals.closed:
         return [Finding(Check.APPROVALS, False, f"The proposal was {approvals.closed}.")]
     given = latest_by_each(approvals.given)

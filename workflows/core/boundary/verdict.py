@@ -14,6 +14,7 @@ class Check(StrEnum):
     TOOL = "tool"
     PARAMETERS = "parameters"
     GRANT = "grant"
+    PROPOSAL = "proposal"  # somebody was asked at all
     ACTION = "action"  # what is sent is what was approved
     USED = "used"
     EXPIRY = "expiry"
@@ -29,11 +30,15 @@ RENEWED_BY_APPROVAL = frozenset(
     {Check.EXPIRY, Check.WITHDRAWN, Check.SELF_APPROVAL, Check.APPROVER, Check.APPROVALS}
 )
 
+# What is not there yet when it is proposed.
+TO_COME = RENEWED_BY_APPROVAL | {Check.PROPOSAL}
+
 HELPS: dict[Check, str] = {
     Check.SUBJECT: "An administrator who lets it act again, or a grant in the policy.",
     Check.TOOL: "Whoever keeps the policy: the action must be one of its tools.",
     Check.PARAMETERS: "A new proposal whose parameters fit the tool.",
     Check.GRANT: "Whoever keeps the policy, by a grant; or a new proposal within the limits.",
+    Check.PROPOSAL: "A workflow that proposes it first: an approval step, named in approved_by=.",
     Check.ACTION: "A new proposal: an approval counts for exactly what was shown.",
     Check.USED: "A new proposal: an approval counts once.",
     Check.PRECONDITION: "Someone who knows why it changed; then a new proposal.",
@@ -109,7 +114,7 @@ class Verdict:
 
     def before_approval(self) -> Verdict:
         """The same, as far as it counts before anybody was asked."""
-        kept = tuple(each for each in self.findings if each.check not in RENEWED_BY_APPROVAL)
+        kept = tuple(each for each in self.findings if each.check not in TO_COME)
         return Verdict(kept, self.policy, self.renewers, self.decision_id)
 
     def also(self, *findings: Finding, decision_id: str = "") -> Verdict:
