@@ -13,7 +13,7 @@ FORWARD = """
 CREATE FUNCTION reconciliation_proposal_fixed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.proposal_id IS DISTINCT FROM OLD.proposal_id THEN
-        RAISE EXCEPTION 'what was approved of operation % does not change', OLD.id
+        RAISE EXCEPTION 'the identity of operation % does not change', OLD.id
             USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NEW;

@@ -235,5 +235,5 @@ def test_what_the_code_changed_between_is_not_sent(side: FarSide) -> None:
         ACTS[name](scene)
     assert scene.sent == []
     hold = Operation.objects.get().holds.get()
-    assert "Otherwise than approved: the parameters." in hold.message
+    assert "Otherwise than proposed: the parameters." in hold.message
     assert "A new proposal" in hold.message

@@ -18,6 +18,7 @@ from reconciliation.models import (
     AuditEntry,
     ContractVersion,
     Decision,
+    DecisionPoint,
     DispatchStop,
     Evidence,
     Hold,
@@ -218,9 +219,12 @@ MOVES = (
 
 def test_the_identity_of_an_operation_is_never_changed() -> None:
     before, table = rows(Operation), Operation._meta.db_table
-    for assignment in [*changes(Operation, but=(*MOVES, "supersedes_id")), "supersedes_id = id"]:
+    linked = ("supersedes_id", "proposal_id")  # null in these rows
+    for assignment in [*changes(Operation, but=(*MOVES, *linked)), "supersedes_id = id"]:
         with pytest.raises(IntegrityError, match=r"the identity of operation .* does not change"):
             update(table, assignment)
+    with pytest.raises(IntegrityError, match=r"the identity of operation|is settled"):
+        update(table, "proposal_id = id")
     assert rows(Operation) == before
 
 
@@ -267,7 +271,7 @@ def test_the_tables_that_are_named_here_are_all_there_are() -> None:
     """A new table of this app is part of the ledger, or is named here as none."""
     from django.apps import apps
 
-    set_up = {Provider, ReviewQueue, ContractVersion, ReviewQueue.owners.through}
+    set_up = {Provider, ReviewQueue, ContractVersion, ReviewQueue.owners.through, DecisionPoint}
     switches = {DispatchStop}  # who threw which is in the audit record
     rehearsing = {Sandbox, Rehearsal}  # append-only too (test_rehearsals)
     every = set(apps.get_app_config("reconciliation").get_models(include_auto_created=True))

@@ -57,8 +57,11 @@ def test_options_that_no_approval_can_have(options: dict[str, Any], said: str) -
 
 
 def test_it_says_that_it_returns_a_proposed_action() -> None:
+    def other(run: Any) -> Intent:
+        raise NotImplementedError
+
     with pytest.raises(InvalidDefinition, match="-> ProposedAction"):
-        Workflow("flow").approval(action="a", expires_in=DAY)(send)
+        Workflow("flow").approval(action="a", expires_in=DAY)(other)
 
 
 @pytest.mark.parametrize("order", ["unknown", "no approval", "after it"])

@@ -203,8 +203,6 @@ class ProposalAdmin(OfTenants):
         "used_by",
     )
     list_display = ("summary", "state", "proposed_by", "created_at", "expires_at")
-    list_filter = ("state",)
-    search_fields = ("id", "summary")
 
 
 @admin.register(Approval)
@@ -237,6 +235,5 @@ class AuthorisationAdmin(OfTenants):
         "operation",
     )
     list_display = ("at", "subject", "action", "allowed", "failed", "policy")
-    list_filter = ("allowed", "asked", "failed")
+    list_filter = ("allowed",)
     list_select_related = ("policy__tenant",)
-    search_fields = ("operation", "run", "subject")

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
+from django.db.models.functions import Now
 from django.urls import reverse
 
 from workflows.approval_pages import ApprovalsPage, Outcome, ProposalRow
@@ -43,7 +44,9 @@ def approvals_page(
     """
     everything = show == ALL
     visible = visible.select_related("tenant")
-    rows = visible if everything else visible.filter(state=ProposalState.OPEN)
+    # One whose time is over is settled by its run, if that still waits; nobody can answer it.
+    asking = visible.filter(state=ProposalState.OPEN, expires_at__gt=Now())
+    rows = visible if everything else asking
     found, newer, older = newest_first(rows, as_uuid(before), as_uuid(after))
     mine = set(approving.values_list("pk", flat=True))
     url, here = reverse("approvals"), {"show": ALL if everything else ""}

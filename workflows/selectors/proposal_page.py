@@ -123,7 +123,8 @@ def helps_of(state: ProposalState, verdict: Verdict | None) -> str:
     failed = verdict.failed
     if failed is None:
         return "An answer that settles it."
-    return failed.said if not verdict.renewable else f"{failed.said} {verdict.helps}"
+    helps = f"An answer of {verdict.renewers}." if verdict.renewable else verdict.helps
+    return f"{failed.said} {helps}"
 
 
 def facts_of(proposal: Proposal) -> tuple[Fact, ...]:

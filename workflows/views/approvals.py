@@ -153,4 +153,6 @@ def ask_anew(request: SignedIn, proposal: UUID) -> HttpResponse:
 def see(request: SignedIn, url: str) -> HttpResponse:
     if not request.htmx:
         return SeeOther(url)
-    return HttpResponse(status=HTTPStatus.NO_CONTENT, headers={"HX-Redirect": url})
+    # Of the page itself a place on it would be gone to without the page being read anew.
+    page = url.partition("#")[0]
+    return HttpResponse(status=HTTPStatus.NO_CONTENT, headers={"HX-Redirect": page})

@@ -197,7 +197,7 @@ def rules_for(request: Request, document: Document) -> list[ApprovalRule]:
 def approval_itself(approvals: Approvals, now: datetime) -> Iterator[Finding]:
     """Whether there is one that could count: for this action, not over, not used, not ended."""
     changed = ", ".join(approvals.changed)
-    said = f"Otherwise than approved: {changed}." if changed else "It is what was approved."
+    said = f"Otherwise than proposed: {changed}." if changed else "It is what was proposed."
     yield Finding(Check.ACTION, not changed, said)
     used = "Another write has used the approval." if approvals.used else "The approval is unused."
     yield Finding(Check.USED, not approvals.used, used)
