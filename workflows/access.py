@@ -1,6 +1,6 @@
 """Whose runs somebody may see and control: rights are held per tenant.
 
-Only here is guardian asked.
+What rights somebody holds is read in `workflows.rights`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.http import Http404
-from guardian.shortcuts import get_objects_for_user, get_perms
 
 from workflows.core.sources import Scheme
 from workflows.models import Event, EventSource, Proposal, Run, Tenant
+from workflows.rights import holds, objects_with
 from workflows.services.authorising import APPROVE_RIGHT
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 def visible_tenants(user: User) -> QuerySet[Tenant]:
-    tenants: QuerySet[Tenant] = get_objects_for_user(user, "workflows.view_tenant", klass=Tenant)
-    return tenants
+    return objects_with(user, "workflows.view_tenant", Tenant.objects.all())
 
 
 def visible_runs(user: User) -> QuerySet[Run]:
@@ -39,12 +38,12 @@ def run_for(user: User, run: UUID) -> Run:
 
 
 def may_view_payloads(user: User, tenant: Tenant) -> bool:
-    return bool(user.has_perm("workflows.view_payloads", tenant))
+    return holds(user, "workflows.view_payloads", tenant)
 
 
 def may_control(user: User, tenant: Tenant) -> bool:
     """Whether this person may cancel, pause and resume the tenant's runs."""
-    return bool(user.has_perm("workflows.control_runs", tenant))
+    return holds(user, "workflows.control_runs", tenant)
 
 
 def controlled_run_for(user: User, run: UUID) -> Run:
@@ -53,14 +52,6 @@ def controlled_run_for(user: User, run: UUID) -> Run:
     if not may_control(user, found.tenant):
         raise Http404
     return found
-
-
-def controlled_tenants(user: User) -> QuerySet[Tenant]:
-    """Those of the visible tenants whose runs, and so whose events, this person may act on."""
-    tenants: QuerySet[Tenant] = get_objects_for_user(
-        user, "workflows.control_runs", klass=visible_tenants(user)
-    )
-    return tenants
 
 
 def visible_events(user: User) -> QuerySet[Event]:
@@ -103,24 +94,21 @@ def proposal_for(user: User, proposal: UUID) -> Proposal:
     return found
 
 
+RIGHTS = ("view_payloads", "control_runs", "approve_actions")
+
+
 def rights_on(user: User, tenant: Tenant) -> frozenset[str]:
     """All that this person may do with a tenant, at once: for pages that ask for several."""
-    return frozenset(get_perms(user, tenant))
+    return frozenset(name for name in RIGHTS if holds(user, f"workflows.{name}", tenant))
 
 
 def approving_tenants(user: User) -> QuerySet[Tenant]:
     """Those of the visible tenants for which this person may answer what is proposed."""
-    tenants: QuerySet[Tenant] = get_objects_for_user(
-        user, APPROVE_RIGHT, klass=visible_tenants(user)
-    )
-    return tenants
+    return objects_with(user, APPROVE_RIGHT, visible_tenants(user))
 
 
 def sendable_sources(user: User) -> QuerySet[EventSource]:
     """The internal sources, of tenants that this person may see, that they may send events of."""
-    sources: QuerySet[EventSource] = get_objects_for_user(
-        user,
-        "workflows.send_event",
-        klass=EventSource.objects.filter(scheme=Scheme.INTERNAL, enabled=True),
-    )
+    internal = EventSource.objects.filter(scheme=Scheme.INTERNAL, enabled=True)
+    sources = objects_with(user, "workflows.send_event", internal)
     return sources.filter(tenant__in=visible_tenants(user)).order_by("name", "pk")

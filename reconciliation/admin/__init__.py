@@ -1,7 +1,8 @@
-"""Recovery in the admin: what is set up here, and the `ledger`, which is only read."""
+"""Recovery in the admin: what is set up here (`setup`, `notifications`, `rehearsal`,
+`decision_points`), and the `ledger`, which is only read."""
 
 from __future__ import annotations
 
-from reconciliation.admin import decision_points, ledger, rehearsal, setup
+from reconciliation.admin import decision_points, ledger, notifications, rehearsal, setup
 
-__all__ = ["decision_points", "ledger", "rehearsal", "setup"]
+__all__ = ["decision_points", "ledger", "notifications", "rehearsal", "setup"]

@@ -105,6 +105,7 @@ class HoldReason(StrEnum):
     WINDOW_OVER = "window_over"
     NOT_PROVEN = "not_proven"
     BUDGET_SPENT = "budget_spent"
+    TIME_SPENT = "time_spent"
     REFUSED_TOO_OFTEN = "refused_too_often"
     UNREACHABLE = "unreachable"
     ABSENCE_NOT_PROOF = "absence_not_proof"
@@ -177,6 +178,12 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
         "It may have happened once, or not at all.",
         "A record at the provider, or a decision to send it once more.",
     ),
+    HoldReason.TIME_SPENT: Sentence(
+        "It was sent and no usable answer came, and the time in which Romulus looks for proof by "
+        "itself is over.",
+        "It may have happened once, or not at all.",
+        "A record at the provider, or someone who can see the result there.",
+    ),
     HoldReason.REFUSED_TOO_OFTEN: Sentence(
         "The provider refused it each time, as often as it may be sent. Nothing changed there.",
         "",
@@ -239,6 +246,16 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
         "The provider answering again, or someone who has seen the result.",
     ),
 }
+
+
+# Not decided on the way of an operation: it was settled, and its run had gone on, when a record
+# came that contradicts that. Somebody has to look, and nothing is moved by it.
+CONFLICT_LATER = "conflict_later"
+LATER = Sentence(
+    "It was settled, and after that a record was found that does not fit, or a second one.",
+    "Whether the effect is there twice, or is another one than was meant.",
+    "Someone who can say which record is right, and undo the other one at the provider.",
+)
 
 
 class WaitReason(StrEnum):

@@ -36,6 +36,10 @@ class Option:
 
 def options(facts: Facts, now: datetime) -> list[Option]:
     """Return the decisions on a held operation, the offered ones first."""
+    if facts.state.is_settled:
+        # A record has contradicted it since: nothing of it is moved any more.
+        offers = [applied(facts), settled(DecisionKind.SEND_AGAIN), settled(DecisionKind.ABANDON)]
+        return sorted([*offers, keep_holding()], key=lambda option: not option.allowed)
     offers = [applied(facts), send_again(facts, now), abandon(), keep_holding()]
     return sorted(offers, key=lambda option: not option.allowed)
 
@@ -127,6 +131,15 @@ def why_not_again(facts: Facts, reason: HoldReason) -> tuple[str, str]:
         )
     sentence = HOLD_SENTENCES[reason]
     return (sentence.known, sentence.settles)
+
+
+def settled(kind: DecisionKind) -> Option:
+    return Option(
+        kind,
+        False,
+        "It is settled, and its run has gone on: nothing of it is sent or given up any more.",
+        "Saying which record is right, and undoing the other one at the provider.",
+    )
 
 
 def abandon() -> Option:

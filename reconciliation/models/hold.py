@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from reconciliation.core.facts import CONFLICT_LATER
 from reconciliation.core.states import HoldState
 from reconciliation.models.operation import Operation
 from reconciliation.models.queue import ReviewQueue
@@ -39,6 +40,8 @@ class Hold(models.Model):
     # Grows with every decision, so that a form that was read before one is refused.
     version = models.PositiveIntegerField(default=1)
     closed_at = models.DateTimeField(null=True)
+    # When the sweep looks next whether somebody is to be told that it waits; null: nobody is.
+    tell_at = models.DateTimeField(null=True, db_default=Now())
 
     class Meta:
         constraints = [
@@ -59,9 +62,17 @@ class Hold(models.Model):
             models.UniqueConstraint(
                 name="hold_one_open_per_event", fields=["event"], condition=Q(state=HoldState.OPEN)
             ),
-            # A run waits for one person's answer at a time.
+            # A run waits for one person's answer at a time; for one about what is settled it
+            # does not wait.
             models.UniqueConstraint(
-                name="hold_one_open_per_run", fields=["run"], condition=Q(state=HoldState.OPEN)
+                name="hold_one_open_per_run",
+                fields=["run"],
+                condition=Q(state=HoldState.OPEN) & ~Q(reason=CONFLICT_LATER),
+            ),
+            models.UniqueConstraint(
+                name="hold_one_later_conflict",
+                fields=["operation"],
+                condition=Q(state=HoldState.OPEN, reason=CONFLICT_LATER),
             ),
         ]
         indexes = [
@@ -73,6 +84,9 @@ class Hold(models.Model):
                 name="hold_open_queue_due",
                 fields=["queue", "due_at", "id"],
                 condition=Q(state=HoldState.OPEN),
+            ),
+            models.Index(
+                name="hold_open_tell", fields=["tell_at"], condition=Q(state=HoldState.OPEN)
             ),
         ]
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.conf import settings
+from django.core.validators import MinValueValidator
 from django.db import models
 
+from reconciliation.core.notifications import Times
 from workflows.models.ids import new_id
+
+TIMES = Times()
+NOT_BACKWARDS = MinValueValidator(timedelta())
 
 
 class ReviewQueue(models.Model):
@@ -29,13 +34,30 @@ class ReviewQueue(models.Model):
     action = models.CharField(max_length=100, blank=True)
     owners = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="queues")
     due_after = models.DurationField(default=timedelta(hours=4))
+    # Who hears of a hold that nobody decides, and when: before its due time, and after it.
+    tell_before = models.DurationField(default=TIMES.before, validators=[NOT_BACKWARDS])
+    tell_on_call_after = models.DurationField(default=TIMES.on_call, validators=[NOT_BACKWARDS])
+    tell_owners_after = models.DurationField(default=TIMES.owners, validators=[NOT_BACKWARDS])
+    tell_administrators_after = models.DurationField(
+        default=TIMES.administrators, validators=[NOT_BACKWARDS]
+    )
 
     class Meta:
         permissions = [
             ("decide", "Can decide holds"),
             ("assign", "Can assign holds"),
             ("second", "Can confirm the decisions of others"),
+            ("configure", "Can set it up"),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def times(self) -> Times:
+        return Times(
+            before=self.tell_before,
+            on_call=self.tell_on_call_after,
+            owners=self.tell_owners_after,
+            administrators=self.tell_administrators_after,
+        )

@@ -16,6 +16,7 @@ from reconciliation.core.contracts import Contract
 from reconciliation.core.facts import Facts
 from reconciliation.core.states import HoldState, OperationState
 from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation, Transmission
+from reconciliation.selectors.words import with_owners
 from reconciliation.services.facts import load_facts
 from reconciliation.services.providers import contract_of
 from workflows.access import may_view_payloads
@@ -79,7 +80,7 @@ class Case:
 def load_case(operation: Operation, user: User, now: datetime) -> Case:
     """Load what is known of an operation that `user` may see; it comes from `access`."""
     transmissions = newest(operation.transmissions.all(), "number")
-    holds = operation.holds.select_related("queue", "assignee").prefetch_related("queue__owners")
+    holds = operation.holds.select_related("queue", "assignee").prefetch_related(*with_owners())
     audit = AuditEntry.objects.filter(object=f"operation:{operation.pk}", verb="asked")
     return Case(
         operation=operation,

@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 
 from reconciliation import access
 from reconciliation.core.errors import AlreadyDecided, InvalidDecision, NotAllowed
-from reconciliation.core.facts import HoldReason
+from reconciliation.core.facts import CONFLICT_LATER, HoldReason
 from reconciliation.core.options import Option, options
 from reconciliation.core.states import (
     SETTLED,
@@ -54,6 +54,18 @@ OF_AN_EVENT = (
     "manage.py events. The hold ends with that."
 )
 
+# Holds whose step would end as before: why, and what helps instead.
+HOPELESS = {
+    "rejected": (
+        "The provider has refused it for good: it would be refused again.",
+        "Ending the run, and starting a new one.",
+    ),
+    "children_failed": (
+        "The runs that it started have ended, and not as the step needs: it would find them so "
+        "again.",
+        "Ending the run, and starting a new one for what is still to be done.",
+    ),
+}
 RUN_KINDS = (DecisionKind.TRY_AGAIN, DecisionKind.FAIL_RUN, DecisionKind.KEEP_HOLDING)
 
 
@@ -173,13 +185,8 @@ def offers_on(hold: Hold) -> list[Option]:
 
 
 def offer_on_run(hold: Hold, kind: DecisionKind) -> Option:
-    if kind is DecisionKind.TRY_AGAIN and hold.reason == "rejected":
-        return Option(
-            kind,
-            False,
-            "The provider has refused it for good: it would be refused again.",
-            "Ending the run, and starting a new one.",
-        )
+    if kind is DecisionKind.TRY_AGAIN and hold.reason in HOPELESS:
+        return Option(kind, False, *HOPELESS[hold.reason])
     unsettled = hold.held_run.operations.exclude(state__in=SETTLED).exists()
     if kind is DecisionKind.FAIL_RUN and unsettled:
         return Option(
@@ -262,11 +269,15 @@ def act(hold: Hold, decision: Decision) -> None:
     """Do what the decision says, in its transaction."""
     kind = DecisionKind(decision.kind)
     if kind is DecisionKind.KEEP_HOLDING:
-        Hold.objects.filter(pk=hold.pk).update(due_at=decision.until, version=F("version") + 1)
+        Hold.objects.filter(pk=hold.pk).update(
+            due_at=decision.until, tell_at=Now(), version=F("version") + 1
+        )
         return
     Hold.objects.filter(pk=hold.pk).update(
         state=HoldState.DECIDED, closed_at=Now(), version=F("version") + 1
     )
+    if hold.reason == CONFLICT_LATER:
+        return  # its operation is settled, and its run has gone on
     if hold.operation is not None:
         move_operation(hold.operation, kind)
     move_run(hold.held_run, kind)
@@ -299,7 +310,7 @@ def move_run(run: Run, kind: DecisionKind) -> None:
     if kind is DecisionKind.FAIL_RUN:
         failure = {"reason": "decided", "message": "A person ended it."}
         moved = Run.objects.move(run, RunState.FAILED, failure=failure)
-        cancel_open(run.pk)
+        cancel_open([run.pk])
     else:
         # What was tried before the decision does not count against what comes after it.
         moved = Run.objects.move(run, RunState.READY, failure=None, failures=0, losses=0)

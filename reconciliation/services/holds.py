@@ -9,10 +9,11 @@ import structlog
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
+from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, HoldReason
 from reconciliation.core.states import HoldState, OperationState
 from reconciliation.models import Hold, Operation, ReviewQueue
 from reconciliation.services.audit import add_entry
+from reconciliation.services.telling import tell_opened, tell_proven
 from workflows.core.states import RunState
 from workflows.models import Run
 from workflows.services.claims import Claim
@@ -56,6 +57,21 @@ def open_run_hold(claim: Claim, reason: str, message: str) -> None:
     open_hold(claim.run, None, queue_for(claim.tenant, None), reason, message)
 
 
+def is_settled_now(operation: Operation) -> bool:
+    """Whether it is settled by now; its row stays locked, and before the audit record is."""
+    rows = Operation.objects.select_for_update().filter(pk=operation.pk)
+    return OperationState(rows.values_list("state", flat=True).get()).is_settled
+
+
+def open_later_conflict(operation: Operation) -> None:
+    """Hold a settled operation, which the caller has locked, for a person: a record contradicts it.
+    Its run is not moved; a hold for the same that is open already is enough."""
+    open_ones = operation.holds.filter(state=HoldState.OPEN, reason=CONFLICT_LATER)
+    if not open_ones.exists():
+        queue = queue_for(operation.run.tenant_id, operation)
+        open_hold(operation.run_id, operation, queue, CONFLICT_LATER, str(LATER))
+
+
 def open_hold(
     run: UUID, operation: Operation | None, queue: ReviewQueue | None, reason: str, message: str
 ) -> Hold:
@@ -69,6 +85,7 @@ def open_hold(
     )
     subject = f"operation:{operation.pk}" if operation else f"run:{run}"
     add_entry("system", "held", subject, {"hold": str(hold.pk), "reason": str(reason)})
+    tell_opened(hold)
     log.info("hold.opened", hold=str(hold.pk), run=str(run), reason=str(reason))
     return hold
 
@@ -112,11 +129,15 @@ def why_closed(hold: Hold) -> str:
 
 def close_by_proof(operation: Operation) -> bool:
     """Close the open hold of an operation whose outcome was proven; False when it has none."""
-    closed = Hold.objects.filter(operation=operation, state=HoldState.OPEN).update(
+    hold = Hold.objects.filter(operation=operation, state=HoldState.OPEN).first()
+    if hold is None:
+        return False
+    closed = Hold.objects.filter(pk=hold.pk, state=HoldState.OPEN).update(
         state=HoldState.CLOSED, closed_at=Now()
     )
     if closed:
         add_entry("system", "hold closed by proof", f"operation:{operation.pk}", {})
+        tell_proven(hold)
     return bool(closed)
 
 

@@ -18,7 +18,7 @@ from uuid import UUID
 
 import structlog
 
-from reconciliation.core.decide import decide
+from reconciliation.core.decide import decide, turned_away
 from reconciliation.core.errors import (
     AuthorisationLapsed,
     DispatchTurnedOff,
@@ -44,8 +44,9 @@ from reconciliation.core.facts import (
 )
 from reconciliation.core.states import OperationState, Purpose
 from reconciliation.models import Evidence, Operation, Provider
+from reconciliation.services.audit import add_entry
 from reconciliation.services.authorise import Lapse
-from reconciliation.services.facts import load_facts
+from reconciliation.services.facts import facts_to_move, load_facts
 from reconciliation.services.holds import (
     ensure_moved,
     not_ready,
@@ -137,7 +138,8 @@ def not_an_intent(claim: Claim, value: object) -> str:
 def open_by_sending(claim: Claim, operation: Operation) -> Lapse | None:
     """Open the operation and claim its first send in one commit, where it is to be sent at once;
     else open it alone, and return what the boundary has said against it."""
-    move = decide(load_facts(operation), database_now())
+    # As of the moment at which it was described: nothing has happened to it since.
+    move = decide(load_facts(operation), operation.created_at)
     lapse = None
     if isinstance(move, Send):
         lapse = send_if_allowed(operation, claim, move.purpose)
@@ -181,7 +183,7 @@ def settle(claim: Claim, operation: Operation, lapse: Lapse | None = None) -> ki
     """Decide and do, until a decision ends the worker's part."""
     checked: list[Evidence] = []
     while True:
-        facts = load_facts(operation, checked, lapse)
+        facts = facts_to_move(operation, checked, lapse)
         move = decide(facts, database_now())
         match move:
             case Send(purpose):
@@ -213,6 +215,9 @@ def end_of_part(
         case Hold(reason):
             return hold(operation, reason, facts)
         case Wait(until, reason):
+            assert claim.step.write is not None
+            if reason is WaitReason.DISPATCH and claim.step.write.when_off and turned_away(facts):
+                return pass_by(operation, claim.step.write.when_off)
             return park(operation, until, reason)
         case _:
             raise AssertionError(f"{move} is the worker's own")
@@ -290,13 +295,24 @@ def give_up(claim: Claim, operation: Operation) -> kinds.Result:
     )
 
 
+def pass_by(operation: Operation, step: str) -> kinds.Result:
+    """Dispatch is off and nothing was sent: the run goes on without it, as its author declared."""
+
+    def passed() -> None:
+        ensure_moved(Operation.objects.move(operation, OperationState.ABANDONED, due_at=None))
+        detail = {"goes_on_at": step}
+        add_entry("system", "abandoned: dispatch was off", f"operation:{operation.pk}", detail)
+
+    return kinds.Done(None, also=passed, goto=step)
+
+
 def drop(claim: Claim, operation: Operation) -> kinds.Cancel:
     """Nothing of it was done, and the run's end was asked for: the run ends without it."""
     by = asked_by(claim.run)
 
     def dropped() -> None:
         ensure_moved(Operation.objects.move(operation, OperationState.INTENDED))
-        close_all(claim.run, by)  # it closes what is only intended
+        close_all([claim.run], by)  # it closes what is only intended
 
     return kinds.Cancel(by, also=dropped)
 

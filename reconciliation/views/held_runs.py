@@ -17,6 +17,7 @@ from reconciliation.forms import AnswerForm
 from reconciliation.models import Hold
 from reconciliation.selectors import held_run_page
 from reconciliation.selectors.forms_shown import NOTHING_ATTEMPTED, Attempted
+from reconciliation.selectors.words import with_owners
 from reconciliation.views.deciding import Context, DecidedCase, decide
 from workflows.services.clock import database_now
 from workflows.views.requests import SignedIn
@@ -42,7 +43,7 @@ def held_run_decide(request: SignedIn, run: UUID) -> HttpResponse:
 
 def visible(request: SignedIn, run: UUID) -> QuerySet[Hold]:
     holds = access.visible_holds(request.user).filter(run=run, operation=None)
-    return holds.select_related("run", "queue", "assignee").prefetch_related("queue__owners")
+    return holds.select_related("run", "queue", "assignee").prefetch_related(*with_owners())
 
 
 def hold_for(request: SignedIn, run: UUID) -> Hold:

@@ -105,6 +105,7 @@ class StepKinds:
         on_failure: OnFailure = "fail",
         on_abandon: OnAbandon = "fail",
         approved_by: Target | None = None,
+        when_off: Target | None = None,
         then: Target | None = None,
         sensitive: bool = False,
         retain: timedelta | None = None,
@@ -119,6 +120,8 @@ class StepKinds:
         Args:
             approved_by: the `approval` step of this workflow whose approval it needs. What was
                 approved there is compared with what is sent, just before it is.
+            when_off: the step, or `END`, that the run goes on at, with None for an output, when
+                dispatch is off as it comes to this one; None: it waits until it is on.
         """
         return self._adder(
             "write",
@@ -127,7 +130,10 @@ class StepKinds:
             timeout=timeout,
             on_failure=on_failure,
             then=then_of(then),
-            write=WriteOptions(provider, on_abandon, then_of(approved_by)),
+            write=WriteOptions(
+                provider, on_abandon, when_off=then_of(when_off), approved_by=then_of(approved_by)
+            ),
+            to=() if when_off is None else (then_of(when_off),),
             sensitive=sensitive,
             retain=retain,
         )

@@ -48,12 +48,15 @@ class WriteOptions:
         provider: slug of the provider that the write goes to.
         on_abandon: what the run does when a person abandons the operation: `fail`, or `continue`
             with no output.
+        when_off: the step, or `END`, that the run goes on at with no output when dispatch is off
+            as it comes to the write and nothing was sent; empty: it waits.
         approved_by: the `approval` step whose approval this very write needs; empty: as the
             policy says.
     """
 
     provider: str
     on_abandon: OnAbandon = "fail"
+    when_off: str = ""
     approved_by: str = ""
 
 
@@ -177,7 +180,8 @@ class Step:
         title: what the step does: the first line of its docstring, or its name in words.
         then: the name of the step that follows, or `END`; empty is the next in written order.
         to: of a `branch`, what it may choose from: names and `END`; of a `wait` or an `approval`,
-            where it goes on when what it waits for did not come.
+            where it goes on when what it waits for did not come; of a `write`, where when dispatch
+            is off.
         max_visits: of a `branch`, how often one run may come to it.
         atomic: its own ORM writes commit with its checkpoint.
         sensitive: its output is encrypted at rest.

@@ -17,6 +17,7 @@ class Tenant(models.Model):
             ("view_payloads", "Can see inputs, outputs and what was sent"),
             ("control_runs", "Can cancel, pause and resume runs"),
             ("approve_actions", "Can answer proposed actions"),
+            ("configure", "Can set it up"),
         ]
 
     def __str__(self) -> str:

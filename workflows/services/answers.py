@@ -37,6 +37,7 @@ from workflows.core.words import is_storable, storable
 from workflows.failpoints import failpoint
 from workflows.models import Approval, Event, EventSource, Proposal, Run, Tenant
 from workflows.models.ids import new_id
+from workflows.rights import holds
 from workflows.services import audit, renewals
 from workflows.services.authorising import (
     Asking,
@@ -50,7 +51,7 @@ from workflows.services.authorising import (
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
 from workflows.services.inbox import lock_matching, receive
-from workflows.services.payloads import payload_of
+from workflows.services.payloads import Kept, payload_of
 from workflows.services.policies import policy_for
 
 log = structlog.get_logger(__name__)
@@ -373,8 +374,12 @@ def answer_in(event: Event, proposal: Proposal) -> Approval | None:
     The event's data: `answer` (approve, deny or question), `digest` as the proposal's page and its
     own event show it, `by`, the name of who answered there, and `note`.
     """
+    if event.body is None:
+        return None  # it was purged
+    source = event.source
+    kept = Kept(bytes(event.body), event.encoding, source.scheme, source.max_bytes)
     try:
-        said = payload_of(event, dict[str, Any])
+        said = payload_of(kept, dict[str, Any])
     except InvalidInput:
         return None
     said = said.get("data", said) if isinstance(said.get("data", None), dict) else said
@@ -412,7 +417,7 @@ def ask_again(proposal_id: UUID, user: User) -> Proposal:
     failpoint("before_ask_again")
     with transaction.atomic():
         old = locked(first)
-        if not user.has_perm("workflows.control_runs", old.tenant):
+        if not holds(user, "workflows.control_runs", old.tenant):
             raise NotEntitled("Whoever may control the tenant's runs asks for this again.")
         newest = Proposal.objects.filter(root=old.root).order_by("-id")[0]
         if newest.state == ProposalState.OPEN and newest.expires_at > database_now():

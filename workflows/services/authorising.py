@@ -30,6 +30,7 @@ from workflows.models import (
     ServiceAccount,
     Tenant,
 )
+from workflows.rights import holds
 from workflows.sealing import digest, has_digest, seal, unseal
 
 PROPOSED = b"proposal"  # the purposes that these are sealed for
@@ -114,7 +115,7 @@ def what_lacks(user: User, tenant: Tenant) -> str:
     """Why this person may approve nothing of the tenant now, in words; empty: entitled."""
     if not user.is_active:
         return "has no active account any more"
-    if not user.has_perm(APPROVE_RIGHT, tenant):
+    if not holds(user, APPROVE_RIGHT, tenant):
         return f"may not approve for {tenant.name}"
     return ""
 
