@@ -10,7 +10,7 @@ RomulusError
     ├── AlreadyDecided         somebody decided first; carries the decision
     ├── NotAllowed             this decision is not safe or not this person's
     ├── AuthorisationLapsed    the boundary said no just before the send; carries its answer
-    ├── PolicyChanged          between asking elsewhere and the send
+    ├── DecisionPointUnasked   an external decision point is to be asked first; names it
     ├── NotYoursToGive         a right that whoever would give it does not hold
     ├── DispatchTurnedOff      between the decision to send and the send
     └── RunCancelled           likewise
@@ -67,8 +67,13 @@ class AuthorisationLapsed(Conflict):
         self.lapse = lapse
 
 
-class PolicyChanged(Conflict):
-    """The policy was changed before anything was sent."""
+class DecisionPointUnasked(Conflict):
+    """An external decision point is to be asked before anything is sent."""
+
+    def __init__(self, point: str, policy: Any) -> None:
+        super().__init__()
+        self.point = point
+        self.policy = policy
 
 
 class RunCancelled(Conflict):

@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 
 from reconciliation.adapters.base import Prepared, Unavailable
 from reconciliation.core.contracts import Contract
-from reconciliation.core.errors import AuthorisationLapsed, PolicyChanged
+from reconciliation.core.errors import AuthorisationLapsed, DecisionPointUnasked
 from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
 from reconciliation.core.states import HoldState, OperationState, TransmissionState
 from reconciliation.models import Operation
@@ -91,21 +91,23 @@ class Lapse:
 # --- elsewhere, before the transaction ----------------------------------------------------------
 
 
-def ask_elsewhere(operation: Operation, contract: Contract) -> Elsewhere:
-    """Ask what only others know: the provider about the state before, the decision point whether
-    it allows it. What cannot be asked is a no."""
+def read_before(operation: Operation, contract: Contract) -> Elsewhere:
+    """Read what must be true before the write. What cannot be read is a no."""
     prepared = Prepared.from_bytes(unseal(operation.request_sealed))
-    findings: tuple[Finding, ...] = ()
     # Once something may have had its effect, that effect may be what changed the state.
-    if prepared.expected and not may_have_effect(operation):
-        findings = (precondition(operation, contract, prepared),)
-    version = policy_for(operation.run.tenant_id)
-    point = version.policy.document.decision_point if version else ""
-    policy = version.pk if version else None
-    if not point:
-        return Elsewhere(findings, policy=policy)
-    finding, decision_id = ask_decision_point(point, request_for(operation, prepared, None))
-    return Elsewhere((*findings, finding), decision_id, policy, point)
+    if not prepared.expected or may_have_effect(operation):
+        return NOT_ASKED
+    return Elsewhere((precondition(operation, contract, prepared),))
+
+
+def ask_elsewhere(
+    operation: Operation, unasked: DecisionPointUnasked, before: Elsewhere
+) -> Elsewhere:
+    """Ask the decision point that the policy names; no answer is a no."""
+    prepared = Prepared.from_bytes(unseal(operation.request_sealed))
+    request = request_for(operation, prepared, None)
+    finding, decision_id = ask_decision_point(unasked.point, request)
+    return Elsewhere((*before.findings, finding), decision_id, unasked.policy, unasked.point)
 
 
 def may_have_effect(operation: Operation) -> bool:
@@ -131,11 +133,12 @@ def authorise(operation: Operation, claim: Claim, elsewhere: Elsewhere, now: dat
 
     Raises:
         AuthorisationLapsed: it is not allowed; carries which check failed, for the record.
-        PolicyChanged: another policy is in force than the one that was asked under.
+        DecisionPointUnasked: the policy in force names one that was not asked under it.
     """
     version = policy_for(claim.tenant)
-    if elsewhere is not NOT_ASKED and (version.pk if version else None) != elsewhere.policy:
-        raise PolicyChanged
+    point = version.policy.document.decision_point if version else ""
+    if version and point and (version.pk, point) != (elsewhere.policy, elsewhere.point):
+        raise DecisionPointUnasked(point, version.pk)
     named = claim.step.write.approved_by if claim.step.write else ""
     proposal = proposal_for(operation)
     if version is None and not named and proposal is None and not elsewhere.findings:

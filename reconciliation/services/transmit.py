@@ -23,7 +23,7 @@ from django.db import transaction
 from reconciliation.adapters.base import Prepared, Transmitted
 from reconciliation.core.classify import UNKNOWN, Classification, Phase, Report, classify
 from reconciliation.core.contracts import Contract, Meaning
-from reconciliation.core.errors import DispatchTurnedOff, RunCancelled
+from reconciliation.core.errors import DecisionPointUnasked, DispatchTurnedOff, RunCancelled
 from reconciliation.core.facts import Dispatch
 from reconciliation.core.matching import (
     Agreement,
@@ -39,7 +39,13 @@ from reconciliation.core.states import EvidenceKind, OperationState, Purpose, Tr
 from reconciliation.models import Evidence, Operation, Provider, Transmission
 from reconciliation.sealing import REDACTED, unseal
 from reconciliation.services.audit import add_entry
-from reconciliation.services.authorise import NOT_ASKED, Elsewhere, ask_elsewhere, authorise
+from reconciliation.services.authorise import (
+    NOT_ASKED,
+    Elsewhere,
+    ask_elsewhere,
+    authorise,
+    read_before,
+)
 from reconciliation.services.dispatch import dispatch_now
 from reconciliation.services.holds import is_settled_now, open_later_conflict
 from reconciliation.services.ledger import ensure_held, is_written_down, lock_held
@@ -58,15 +64,20 @@ def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
 
     Raises:
         LostOwnership: a later claim holds the run; nothing was sent.
-        DispatchTurnedOff, RunCancelled, PolicyChanged, AuthorisationLapsed: nothing was sent.
+        DispatchTurnedOff, RunCancelled, AuthorisationLapsed: nothing was sent.
+        DecisionPointUnasked: nothing was sent; the policy was changed while one was asked.
     """
     contract = contract_of(operation)
     opens = not is_written_down(operation)
     if opens:
         failpoint("before_open", claim.step.name)
-    elsewhere = ask_elsewhere(operation, contract)
+    elsewhere = read_before(operation, contract)
     failpoint("before_dispatch", claim.step.name)
-    transmission = begin(operation, claim, purpose, contract, elsewhere)
+    try:
+        transmission = begin(operation, claim, purpose, contract, elsewhere)
+    except DecisionPointUnasked as unasked:
+        elsewhere = ask_elsewhere(operation, unasked, elsewhere)
+        transmission = begin(operation, claim, purpose, contract, elsewhere)
     if opens:
         failpoint("after_open", claim.step.name)
         log.info("operation.opened", operation=str(operation.pk), action=operation.action)

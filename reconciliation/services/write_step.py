@@ -21,8 +21,8 @@ import structlog
 from reconciliation.core.decide import decide, turned_away
 from reconciliation.core.errors import (
     AuthorisationLapsed,
+    DecisionPointUnasked,
     DispatchTurnedOff,
-    PolicyChanged,
     RunCancelled,
 )
 from reconciliation.core.facts import (
@@ -245,10 +245,10 @@ def send_if_allowed(operation: Operation, claim: Claim, purpose: Purpose) -> Lap
         lapse: Lapse = error.lapse
         log.info("operation.not_sent", reason="not authorised", check=lapse.verdict.check)
         return lapse
-    except PolicyChanged:
-        log.info("operation.not_sent", reason="the policy was changed just now")
     except DispatchTurnedOff:
         log.info("operation.not_sent", reason="dispatch is not on any more")
+    except DecisionPointUnasked:
+        log.info("operation.not_sent", reason="the policy was changed while one was asked")
     except RunCancelled:
         log.info("operation.not_sent", reason="its run is to be cancelled")
     return None
