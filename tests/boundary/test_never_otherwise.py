@@ -23,19 +23,23 @@ from guardian.shortcuts import assign_perm, remove_perm
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconciliation.models import Operation, Transmission
+from reconciliation.core.errors import NotAllowed
+from reconciliation.core.states import DecisionKind
+from reconciliation.models import Hold, Operation, Transmission
+from reconciliation.services.decisions import record_decision
 from reconciliation.services.reconcile import reconcile
 from tests.approving import aged, approver, policy
 from tests.claiming import expire_lease
 from tests.contract.far_side import FarSide, Said, Seen
-from tests.factories import advanced, ready_provider, tenant
+from tests.deciding import answer_on
+from tests.factories import advanced, person, ready_provider, tenant
 from workflows.core.boundary.canonical import canonical
 from workflows.core.definitions import Workflow
 from workflows.core.errors import NotEntitled, ProposalIsOver
 from workflows.core.events import Incoming
 from workflows.core.intents import Intent
 from workflows.core.proposals import APPROVAL_EVENT, Answer, ProposedAction
-from workflows.models import Approval, Proposal, Run
+from workflows.models import Approval, Proposal
 from workflows.registry import registry
 from workflows.services.answers import Given, answer, ask_again, source_of
 from workflows.services.authorising import sealed_of
@@ -153,8 +157,14 @@ class Scene:
         )
 
     def try_again(self) -> None:
-        """A person lets a held step be tried again."""
-        Run.objects.filter(pk=self.run.pk, state="held").update(state="ready", ready_at=Now())
+        """A person lets a held step be tried again, or a held write be sent, where that is
+        offered."""
+        hold = Hold.objects.filter(state="open").first()
+        if hold is None:
+            return
+        kind = DecisionKind.SEND_AGAIN if hold.operation_id else DecisionKind.TRY_AGAIN
+        with suppress(NotAllowed):
+            record_decision(hold.pk, person(), answer_on(hold, kind))
 
     def die(self) -> None:
         """A worker takes the run and is never heard of again."""
