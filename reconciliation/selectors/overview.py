@@ -66,24 +66,25 @@ class Standing:
 
 
 def standing(user: User, now: datetime) -> Standing:
-    """What `user` may see, in a few numbers. Four queries."""
-    tenants = tuple(visible_tenants(user).order_by("pk").values_list("pk", flat=True))
+    """What `user` may see, in a few numbers. Three queries.
+
+    That there is a newer run or operation counts, whoever may see it: so it is found by an index.
+    """
+    rows = visible_tenants(user).annotate(
+        run=Subquery(Run.objects.order_by("-pk").values("pk")[:1]),
+        operation=Subquery(Operation.objects.order_by("-pk").values("pk")[:1]),
+    )
+    found = list(rows.order_by("pk").values_list("pk", "run", "operation"))
+    tenants = tuple(tenant for tenant, _, _ in found)
     counts = hold_counts(user, now)
     machinery = health(now) if tenants else ()
-    newest = (
-        newest_of_all(),
+    told = (
+        counts,
         [line.state for line in machinery],
         int(now.timestamp() // REDRAWN_EVERY.total_seconds()),
     )
-    seen = hashlib.sha256(repr((tenants, counts, newest)).encode()).hexdigest()[:16]
+    seen = hashlib.sha256(repr((found, told)).encode()).hexdigest()[:16]
     return Standing(tenants, counts, machinery, seen)
-
-
-def newest_of_all() -> tuple[UUID, UUID | None] | None:
-    """The newest run and operation, whoever may see them: there is more than was counted."""
-    operation = Operation.objects.order_by("-pk").values("pk")[:1]
-    run = Run.objects.order_by("-pk").annotate(operation=Subquery(operation))
-    return run.values_list("pk", "operation").first()
 
 
 def overview_page(user: User, now: datetime, known: Standing) -> OverviewPage:

@@ -10,13 +10,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.contrib.auth.models import User
+
 from reconciliation.core.notifications import Kind, Rung, Step
 from reconciliation.core.rehearsals import NAME as REHEARSALS
 from reconciliation.models import (
+    CaseNote,
     Channel,
     Hold,
     Notification,
     Provider,
+    Reminder,
     ReviewQueue,
     Sandbox,
 )
@@ -31,6 +35,27 @@ def tell_proven(hold: Hold) -> None:
     """Proof came late, and has closed a hold that people were told of."""
     cause = f"proven:{hold.pk}"
     tell(Notification(kind=Kind.PROVEN, cause=cause, hold=hold, rung=Rung.ASSIGNEE))
+
+
+def tell_assigned(hold: Hold, to: User, entry: int) -> None:
+    """A case became somebody's by another's hand; `entry` is its number in the audit record."""
+    tell_person(Kind.ASSIGNED, f"assigned:{entry}", hold, to)
+
+
+def tell_asked(question: CaseNote) -> None:
+    """Somebody is asked for information about a case."""
+    if question.to is not None and question.to != question.by:
+        tell_person(Kind.ASKED, f"asked:{question.pk}", question.hold, question.to)
+
+
+def tell_reminder(reminder: Reminder) -> None:
+    """A person wanted to hear of a case at this time."""
+    cause = f"reminder:{reminder.pk}:{reminder.at:%Y%m%dT%H%M%S.%f}"
+    tell_person(Kind.REMINDER, cause, reminder.hold, reminder.person)
+
+
+def tell_person(kind: Kind, cause: str, hold: Hold, person: User) -> None:
+    tell(Notification(kind=kind, cause=cause, hold=hold, person=person, rung=Rung.ASSIGNEE))
 
 
 def tell_step(hold: Hold, step: Step) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -17,6 +17,7 @@ from reconciliation.forms import AnswerForm
 from reconciliation.models import Operation
 from reconciliation.selectors import operation_page
 from reconciliation.selectors.forms_shown import NOTHING_ATTEMPTED, Attempted
+from reconciliation.selectors.thread import thread_at
 from reconciliation.services.asking import ask_for, may_ask
 from reconciliation.views.deciding import Context, DecidedCase, decide
 from workflows.services.clock import database_now
@@ -77,4 +78,6 @@ def context_of(
         "page": operation_page(found, request.user, now, attempted),
         "now": now,
         "may_ask": may_ask(found, hold, request.user),
+        # Asked for by the whole page alone.
+        "thread": cache(partial(thread_at, {"operation": found}, request.user, now)),
     }

@@ -26,7 +26,7 @@ BACKWARD = "DROP FUNCTION reconciliation_proposal_fixed() CASCADE;"
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reconciliation", "0015_engine"),
+        ("reconciliation", "0016_review_work"),
         ("workflows", "0013_boundary"),
     ]
 
