@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest
 
 from reconciliation.models import DecisionPoint
 from reconciliation.services.decision_points import problem_of, save_decision_point
 from workflows.admin.guarded import signed_in
+from workflows.admin.kept import Kept
 
 if TYPE_CHECKING:
     PointFormBase = forms.ModelForm[DecisionPoint]
-    PointBase = admin.ModelAdmin[DecisionPoint]
 else:
     PointFormBase = forms.ModelForm
-    PointBase = admin.ModelAdmin
 
 
 class PointForm(PointFormBase):
@@ -51,14 +49,11 @@ class PointForm(PointFormBase):
 
 
 @admin.register(DecisionPoint)
-class DecisionPointAdmin(PointBase):
+class DecisionPointAdmin(Kept):
     form = PointForm
     list_display = ("name", "slug", "base_url", "timeout_seconds")
     search_fields = ("name", "slug")
-    actions = None
-
-    def has_delete_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
-        return False
+    instead = "Take it out of the policies that name it."
 
     def save_model(
         self,

@@ -21,6 +21,7 @@ from django.utils.html import format_html
 from workflows import access
 from workflows.admin.boundary_forms import PolicyForm, TokenForm
 from workflows.admin.guarded import actor, signed_in
+from workflows.admin.kept import Kept
 from workflows.admin.record import ReadOnly
 from workflows.models import (
     AccessToken,
@@ -81,17 +82,14 @@ class PolicyAdmin(ReadOnly):
 
 
 @admin.register(ServiceAccount)
-class ServiceAccountAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ServiceAccountAdmin(Kept):
     """What acts without being a person; one that is switched off may do nothing from then on."""
 
     list_display = ("__str__", "name", "owner", "active")
     list_filter = ("kind", "active")
     list_select_related = ("owner",)
     search_fields = ("slug", "name")
-    actions = None
-
-    def has_delete_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
-        return False
+    instead = "Switch it off: it may do nothing from then on."
 
     def get_readonly_fields(self, _request: HttpRequest, obj: Model | None = None) -> Any:
         return ("kind", "slug", "created_at") if obj else ("created_at",)
