@@ -7,6 +7,7 @@ or over the newest rows by ID, so that no history makes it slower.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,6 +17,7 @@ from django.contrib.auth.models import User
 from django.db.models import Subquery
 from django.urls import reverse
 
+from reconciliation.core.facts import Dispatch
 from reconciliation.core.figures import AGES, LATENCIES, MOST_SENDS, Day, place_of, within
 from reconciliation.core.states import OperationState
 from reconciliation.models import Operation, Provider
@@ -28,16 +30,18 @@ from reconciliation.overview_pages import (
     Wrong,
 )
 from reconciliation.selectors.overview_ledger import (
+    DOUBLE,
+    FAILED_CHECK,
     PROVIDERS_SHOWN,
     UNSETTLED_LOOKED_AT,
     WRONG_SHOWN,
     Open,
+    WrongEffect,
     by_provider,
-    doubles_of,
-    failed_checks,
     open_operations,
     providers_of,
     stretch_of,
+    wrong_effects,
 )
 from reconciliation.selectors.overview_needs import HoldCounts, hold_counts, needs_of
 from workflows.access import visible_tenants
@@ -91,15 +95,15 @@ def overview_page(user: User, now: datetime, known: Standing) -> OverviewPage:
     """The page for `user`; `known` is what `standing` found at `now`."""
     rows = open_operations(known.tenants, now)
     silent = [row for row in rows if row.has_no_outcome]
-    doubles = doubles_of(known.tenants, now)
-    wrong = failed_checks(known.tenants)
+    wrong = wrong_effects(known.tenants, now)
+    kinds = Counter(each.kind for each in wrong)
     stretch = stretch_of(known.tenants, now)
     providers = providers_of(user)
     hours = run_hours(known.tenants, now)
     return OverviewPage(
-        verdict=verdict_of(silent, known.counts, len(doubles)),
+        verdict=verdict_of(silent, known.counts, kinds[DOUBLE]),
         health=known.health,
-        figures=figures_of(silent, len(wrong), len(doubles), stretch.day, now),
+        figures=figures_of(silent, kinds[FAILED_CHECK], kinds[DOUBLE], stretch.day, now),
         needs=needs_of(user, now) if known.counts.mine else (),
         mine=known.counts.mine,
         total=known.counts.total,
@@ -110,7 +114,7 @@ def overview_page(user: User, now: datetime, known: Standing) -> OverviewPage:
         sends=sends_of(stretch.day),
         runs=strips_of(hours),
         hours=hours.hours,
-        wrong=wrong_of(wrong, doubles),
+        wrong=tuple(wrong_of(each) for each in wrong[:WRONG_SHOWN]),
         since=stretch.since,
         seen=known.seen,
     )
@@ -273,7 +277,7 @@ def lines_of(providers: Sequence[Provider], rows: Sequence[Open]) -> tuple[Provi
     return tuple(
         ProviderLine(
             Link(provider.name, reverse("provider", args=[provider.slug])),
-            str(provider.dispatch),
+            provider.stopped or Dispatch.ON.value,  # type: ignore[attr-defined]  # annotated
             unknown[provider.pk],
             held[provider.pk],
             provider.contradiction if provider.contradicted_at else "",
@@ -282,25 +286,15 @@ def lines_of(providers: Sequence[Provider], rows: Sequence[Open]) -> tuple[Provi
     )
 
 
-def wrong_of(
-    checks: Sequence[tuple[UUID, str, datetime]], doubles: Sequence[tuple[UUID, str, datetime]]
-) -> tuple[Wrong, ...]:
-    """Effects that are not as they were meant, the latest first."""
-    found = [
-        Wrong(operation_url(pk), summary, "It took effect more than once.", at, "double")
-        for pk, summary, at in doubles
-    ]
-    found += [
-        Wrong(
-            operation_url(pk),
-            summary,
-            "Accepted, but the result is not as expected.",
-            at,
-            "check",
-        )
-        for pk, summary, at in checks
-    ]
-    return tuple(sorted(found, key=lambda each: each.at, reverse=True)[:WRONG_SHOWN])
+WRONG = {
+    DOUBLE: "It took effect more than once.",
+    FAILED_CHECK: "Accepted, but the result is not as expected.",
+}
+
+
+def wrong_of(effect: WrongEffect) -> Wrong:
+    url = operation_url(effect.pk)
+    return Wrong(url, effect.summary, WRONG[effect.kind], effect.at, effect.kind)
 
 
 def operation_url(operation: UUID) -> str:

@@ -91,7 +91,7 @@ def test_the_other_tab_decides_nothing_under_the_new_name(
     second.wait_for_url("**/login/")
     sign_in(second, "reviewer_2")
 
-    first.locator("[data-commit]").click()
+    first.locator("form[data-decide] [data-commit]").click()
     expect(first.locator("#alerts")).to_contain_text("You are signed in as reviewer_2 now")
     expect(first.get_by_label("Note for the record")).to_have_value(NOTE)
     assert not Decision.objects.exists()
@@ -113,7 +113,7 @@ def test_a_session_that_has_ended_leads_to_the_login_page_and_back(
     page.goto(url_of(held))
     fill(page, held)
     Session.objects.all().delete()
-    page.locator("[data-commit]").click()
+    page.locator("form[data-decide] [data-commit]").click()
     page.wait_for_url("**/login/?**")
     expect(page.get_by_role("heading", level=1)).to_have_text("You were signed out")
     expect(page.get_by_text("was not recorded in your name")).to_be_visible()
