@@ -26,12 +26,14 @@ class ReconciliationConfig(AppConfig):
         from reconciliation.services.event_holds import EventHolds
         from reconciliation.services.holds import open_run_hold
         from reconciliation.services.reconcile import hint_due_operations
+        from reconciliation.services.renewals import Renewals
         from reconciliation.services.run_end import OpenParts
         from reconciliation.services.write_step import execute_write
         from workflows.selectors.run_parts import register_run_parts
         from workflows.services.audit import register_recorder
         from workflows.services.event_holds import register_event_holds
         from workflows.services.kinds import register_kind
+        from workflows.services.renewals import register_renewals
         from workflows.services.run_holds import register_hold_opener
         from workflows.services.settling import register_open
         from workflows.services.sweep import register_duty
@@ -48,6 +50,7 @@ class ReconciliationConfig(AppConfig):
         register_duty(pass_on)
         register_recorder(add_entry)
         register_open(OpenParts())
+        register_renewals(Renewals())
         register_run_parts(run_parts)
         post_migrate.connect(load_contracts, sender=self)
 

@@ -379,6 +379,7 @@ class OperationPage:
     provider: str
     run: Link
     position: str  # "step 4 of 7"
+    approval_url: str  # of what people have approved of it; empty where nobody was asked
     intended: str  # one sentence
     intended_facts: tuple[Fact, ...]
     contract: ContractCard

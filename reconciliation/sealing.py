@@ -1,20 +1,14 @@
-"""Sealing the exact bytes of a request, and digesting its parameters, with rotatable keys.
-
-`ROMULUS_KEYS` may hold several keys while one is replaced: the first seals and digests, all open.
-A digest names its key, so that it can still be checked after a rotation.
-"""
+"""Sealing the exact bytes of a request and hiding what is not to be shown of its parameters."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from typing import Any
 
-import rfc8785
-from django.conf import settings
-
 from workflows import sealing
-from workflows.sealing import derive
+from workflows.core.boundary.canonical import canonical
+from workflows.sealing import derive, digest, has_digest
+
+__all__ = ["REDACTED", "canonical", "derive", "digest", "has_digest", "redact", "seal", "unseal"]
 
 REQUEST = b"seal"  # the purpose that the bytes of requests are sealed for
 
@@ -26,28 +20,6 @@ def seal(data: bytes) -> bytes:
 def unseal(data: bytes | memoryview) -> bytes:
     """Raises `cryptography.fernet.InvalidToken` when none of the keys has sealed it."""
     return sealing.unseal(data, REQUEST)
-
-
-def canonical(parameters: Any) -> bytes:
-    """The one serialisation of equal parameters (RFC 8785)."""
-    return rfc8785.dumps(parameters)
-
-
-def digest(parameters: Any) -> str:
-    """A keyed digest of canonical parameters: proves equality and tells nothing about them."""
-    return digest_by(settings.ROMULUS_KEYS[0], parameters)
-
-
-def has_digest(parameters: Any, stored: str) -> bool:
-    """Whether `stored` is the digest of `parameters` by any of the keys."""
-    return any(
-        hmac.compare_digest(digest_by(key, parameters), stored) for key in settings.ROMULUS_KEYS
-    )
-
-
-def digest_by(key: str, parameters: Any) -> str:
-    name = hashlib.sha256(derive(key, b"name")).hexdigest()[:8]
-    return f"{name}:{hmac.new(derive(key, b'digest'), canonical(parameters), 'sha256').hexdigest()}"
 
 
 REDACTED = "[not shown]"

@@ -43,6 +43,7 @@ class Shell:
         items = [
             NavItem("Overview", reverse("start"), "overview", "o", here == "overview"),
             NavItem("Review queue", reverse("review"), "queue", "q", here == "review", counts=True),
+            NavItem("Approvals", reverse("approvals"), "proposed", "v", here == "approvals"),
             NavItem("Runs", reverse("runs"), "runs", "r", here == "runs"),
             NavItem("Events", reverse("events"), "events", "e", here == "events"),
             NavItem("Providers", reverse("providers"), "providers", "p", here == "providers"),
@@ -76,6 +77,8 @@ class Shell:
             return "review"
         if name.startswith("event"):
             return "events"
+        if name.startswith("approval"):
+            return "approvals"
         if name in ("workers", "audit", "notifications"):
             return name
         if name.startswith(("provider", "dispatch")):

@@ -121,6 +121,28 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "withdrawn": Word("Withdrawn", "quiet", "cancelled", "taken back before it was confirmed"),
         "overtaken": OVERTAKEN,
     },
+    # What somebody wants to do, and people are asked about.
+    "proposal": {
+        "open": Word("Asks", "wait", "waiting", "waits for somebody to approve or deny it"),
+        "approved": Word("Approved", "good", "recorded", "may be carried out, once, as it is"),
+        "denied": Word("Denied", "quiet", "rejected", "somebody said no; nothing was sent"),
+        "sent_back": Word("Sent back", "hold", "help", "somebody asked a question first"),
+        "expired": Word("Ran out", "hold", "expired", "nobody settled it in time"),
+        "cancelled": CANCELLED,
+    },
+    "answer": {
+        "approve": Word("Approved", "good", "recorded", "said yes"),
+        "deny": Word("Denied", "quiet", "rejected", "said no"),
+        "question": Word("Asked", "hold", "help", "sent it back with a question"),
+        "withdraw": Word("Withdrawn", "quiet", "cancelled", "took the own approval back"),
+    },
+    # What the authorisation boundary has found.
+    "finding": {
+        "passed": Word("Holds", "good", "match", "this check allows it"),
+        "failed": Word("Does not hold", "hold", "no_match", "this check does not allow it"),
+        "allowed": Word("Allowed", "good", "match", "every check allows it"),
+        "denied": Word("Not allowed", "hold", "lock", "a check does not allow it"),
+    },
     "hold": {
         "open": HELD,
         "decided": Word("Decided", "good", "recorded", "a person decided"),

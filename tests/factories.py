@@ -104,6 +104,7 @@ def switched(provider: Provider, state: str) -> None:
 def started_run(workflow: str = "refund", **input: Any) -> Run:
     given = {
         "refund": {"order": "ORD-7001", "amount": "125.00"},
+        "approved_refund": {"order": "ORD-7001", "amount": "125.00"},
         "replacement_worker": {"name": "w1"},
         "ticket_triage": {"number": "T-17", "subject": "A refund", "body": "Where is it?"},
     }[workflow]

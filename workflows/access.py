@@ -13,8 +13,9 @@ from django.db.models.functions import Length
 from django.http import Http404
 
 from workflows.core.sources import Scheme
-from workflows.models import Event, EventSource, Run, Tenant
+from workflows.models import Event, EventSource, Proposal, Run, Tenant
 from workflows.rights import holds, objects_with
+from workflows.services.authorising import APPROVE_RIGHT
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -79,6 +80,31 @@ def controlled_event_for(user: User, event: UUID) -> Event:
     if not may_control(user, found.source.tenant):
         raise Http404
     return found
+
+
+def visible_proposals(user: User) -> QuerySet[Proposal]:
+    return Proposal.objects.filter(tenant__in=visible_tenants(user))
+
+
+def proposal_for(user: User, proposal: UUID) -> Proposal:
+    """Raises `Http404` when there is none that this person may see."""
+    found = visible_proposals(user).select_related("tenant", "run").filter(pk=proposal).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+RIGHTS = ("view_payloads", "control_runs", "approve_actions")
+
+
+def rights_on(user: User, tenant: Tenant) -> frozenset[str]:
+    """All that this person may do with a tenant, at once: for pages that ask for several."""
+    return frozenset(name for name in RIGHTS if holds(user, f"workflows.{name}", tenant))
+
+
+def approving_tenants(user: User) -> QuerySet[Tenant]:
+    """Those of the visible tenants for which this person may answer what is proposed."""
+    return objects_with(user, APPROVE_RIGHT, visible_tenants(user))
 
 
 def sendable_sources(user: User) -> QuerySet[EventSource]:

@@ -12,12 +12,14 @@ class WorkflowsConfig(AppConfig):
 
     def ready(self) -> None:
         from workflows import failpoints, registry, worker  # noqa: F401 (worker: its signals)
+        from workflows.services.approval_step import execute_approval
         from workflows.services.branch_step import execute_branch
         from workflows.services.children_step import execute_children, execute_parallel
         from workflows.services.kinds import register_kind
         from workflows.services.sleep_step import execute_sleep
         from workflows.services.wait_step import execute_wait
 
+        register_kind("approval", execute_approval)
         register_kind("branch", execute_branch)
         register_kind("sleep", execute_sleep)
         register_kind("wait", execute_wait)

@@ -89,6 +89,14 @@ KNOWN = frozenset(
         "after_migration",
         "before_decision",
         "after_decision",
+        "before_approval",  # or another answer to a proposal
+        "after_approval",
+        "before_ask_again",
+        "after_ask_again",
+        "before_served",  # an answer to an executor elsewhere
+        "after_served",
+        "before_policy",  # and what else is set up of the boundary
+        "after_policy",
         "before_switch",
         "after_switch",
         "before_ask",

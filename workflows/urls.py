@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from workflows.views import controls, event_actions, events, hooks, runs, versions, workers
+from workflows.views import (
+    approvals,
+    authzen,
+    controls,
+    event_actions,
+    events,
+    hooks,
+    runs,
+    versions,
+    workers,
+)
 
 urlpatterns: list[URLPattern] = [
     # Where sources deliver; without the slash too, for a sender is not to be sent elsewhere.
@@ -25,6 +35,14 @@ urlpatterns: list[URLPattern] = [
     path("events/<uuid:event>/dismiss/", event_actions.event_dismiss, name="event_dismiss"),
     path("events/<uuid:event>/restore/", event_actions.event_restore, name="event_restore"),
     path("events/<uuid:event>/replay/", event_actions.event_replay, name="event_replay"),
+    path("approvals/", approvals.approvals, name="approvals"),
+    # /approvals/<id>/
+    path("approvals/<uuid:proposal>/", approvals.approval, name="approval"),
+    path("approvals/<uuid:proposal>/again/", approvals.ask_anew, name="approval_again"),
+    # The boundary for executors elsewhere (AuthZEN).
+    path("access/v1/evaluation", authzen.evaluation, name="access_evaluation"),
+    path("access/v1/evaluations", authzen.evaluations, name="access_evaluations"),
+    path(".well-known/authzen-configuration", authzen.configuration, name="authzen"),
     path("versions/", versions.versions, name="versions"),
     path("workers/", workers.workers, name="workers"),
 ]

@@ -17,6 +17,7 @@ from uuid import UUID
 from reconciliation.core.addresses import Allowed
 from reconciliation.core.classify import Report
 from reconciliation.core.contracts import Contract
+from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.matching import Found
 
 
@@ -39,7 +40,11 @@ class Connection:
 class Prepared:
     """The exact request, without credentials. Stored sealed, and sent again as it is.
 
-    `fields`: what was meant, by the names under which the provider's records show it.
+    Attributes:
+        fields: what was meant, by the names under which the provider's records show it.
+        parameters: all of what was intended, as the author gave it.
+        expected: what must be true just before it is sent, by JMESPath, and `read_path` is where
+            that is read; empty for nothing.
     """
 
     method: str
@@ -47,6 +52,9 @@ class Prepared:
     headers: Mapping[str, str]
     body: bytes
     fields: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    expected: Mapping[str, Any] = field(default_factory=dict)
+    read_path: str = ""
 
     def to_bytes(self) -> bytes:
         fields = asdict(self) | {"body": base64.b64encode(self.body).decode()}
@@ -116,6 +124,20 @@ class Adapter(ABC):
         Raises:
             InvalidProvider: this provider has no such action.
         """
+
+    def precondition_path(self, action: str, parameters: Mapping[str, Any]) -> str:
+        """Return where what must be true before the write is read.
+
+        Raises:
+            InvalidProvider: nothing can be read before this action.
+        """
+        del parameters
+        raise InvalidProvider(f"nothing can be read before {action}: it has no precondition")
+
+    def read_before(self, prepared: Prepared, seconds: float) -> Verified | Unavailable:
+        """Say whether what `prepared` expects is true now; only asked where it expects anything."""
+        del prepared, seconds
+        return Unavailable("nothing can be read here before a write")
 
     @abstractmethod
     def transmit(

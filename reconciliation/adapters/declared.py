@@ -75,6 +75,13 @@ class VerifySettings(Strict):
     expect: Annotated[dict[Path, Any], Field(min_length=1)]
 
 
+class PreconditionSettings(Strict):
+    """Where the state is read that an intent's precondition speaks of; `path` takes parameters by
+    name, such as /orders/{order}."""
+
+    path: str
+
+
 class ActionSettings(Strict):
     """One declared action.
 
@@ -98,6 +105,7 @@ class ActionSettings(Strict):
     record: dict[str, Path] = {}
     look_up: LookUpSettings | None = None
     verify: VerifySettings | None = None
+    precondition: PreconditionSettings | None = None
 
 
 class AuthSettings(Strict):

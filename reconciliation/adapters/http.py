@@ -224,6 +224,25 @@ class HttpAdapter(OverHttp):
         detail = ", ".join(f"{name} is {value}" for name, value in states.items())
         return Verified(states == declared.verify.expect, self.censor.clean(detail, 1000))
 
+    def precondition_path(self, action: str, parameters: Mapping[str, Any]) -> str:
+        declared = self.action(action)
+        if declared.precondition is None:
+            raise InvalidProvider(f"action {action} declares no precondition, and the intent has")
+        return fill(declared.precondition.path, parameters)[0]
+
+    def read_before(self, prepared: Prepared, seconds: float) -> Verified | Unavailable:
+        document = self.ask(prepared.read_path, None, seconds)
+        if isinstance(document, Unavailable):
+            return document
+        differing = [
+            path
+            for path, expected in prepared.expected.items()
+            if not same(search(path, document), expected)
+        ]
+        # Names alone: what stands there now may be private.
+        detail = f"not as expected: {', '.join(differing)}" if differing else "as expected"
+        return Verified(not differing, self.censor.clean(detail, 1000))
+
     def ask(self, path: str, operation: UUID | None, seconds: float, body: Any = None) -> Any:
         """Return the JSON answer of a question, or `Unavailable`."""
         kind, data = encoded(body, "json") if body is not None else ("", b"")
@@ -247,6 +266,11 @@ class HttpAdapter(OverHttp):
                 return {auth.header: f"Basic {base64.b64encode(credential.encode()).decode()}"}
             case "header":
                 return {auth.header: credential}
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Equal, and of one kind: in Python True is 1."""
+    return type(found) is type(expected) and bool(found == expected)
 
 
 def carrying(

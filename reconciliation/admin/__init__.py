@@ -1,8 +1,8 @@
-"""Recovery in the admin: what is set up here (`setup`, `notifications`, `rehearsal`), and the
-`ledger`, which is only read."""
+"""Recovery in the admin: what is set up here (`setup`, `notifications`, `rehearsal`,
+`decision_points`), and the `ledger`, which is only read."""
 
 from __future__ import annotations
 
-from reconciliation.admin import ledger, notifications, rehearsal, setup
+from reconciliation.admin import decision_points, ledger, notifications, rehearsal, setup
 
-__all__ = ["ledger", "notifications", "rehearsal", "setup"]
+__all__ = ["decision_points", "ledger", "notifications", "rehearsal", "setup"]

@@ -10,6 +10,8 @@ RomulusError
 └── Conflict
     ├── AlreadyDecided         somebody decided first; carries the decision
     ├── NotAllowed             this decision is not safe or not this person's
+    ├── AuthorisationLapsed    the boundary said no just before the send; carries its answer
+    ├── DecisionPointUnasked   an external decision point is to be asked first; names it
     ├── NotYoursToGive         a right that whoever would give it does not hold
     ├── CaseMoved              somebody was first with an assignment, or the case was settled
     ├── DispatchTurnedOff      between the decision to send and the send
@@ -69,6 +71,23 @@ class AlreadyDecided(Conflict):
 
 class DispatchTurnedOff(Conflict):
     """Dispatch was turned off before anything was sent."""
+
+
+class AuthorisationLapsed(Conflict):
+    """The authorisation boundary did not allow this write any more."""
+
+    def __init__(self, lapse: Any) -> None:
+        super().__init__()
+        self.lapse = lapse
+
+
+class DecisionPointUnasked(Conflict):
+    """An external decision point is to be asked before anything is sent."""
+
+    def __init__(self, point: str, policy: Any) -> None:
+        super().__init__()
+        self.point = point
+        self.policy = policy
 
 
 class RunCancelled(Conflict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reconciliation.models.audit import AuditEntry
 from reconciliation.models.decision import Decision
+from reconciliation.models.decision_point import DecisionPoint
 from reconciliation.models.dispatch import DispatchStop
 from reconciliation.models.evidence import Evidence
 from reconciliation.models.hold import Hold
@@ -31,6 +32,7 @@ __all__ = [
     "Channel",
     "ContractVersion",
     "Decision",
+    "DecisionPoint",
     "Delivery",
     "Digest",
     "DispatchStop",

@@ -9,7 +9,7 @@ from django.db.models.functions import Collate, Now
 from reconciliation.core.states import SETTLED, OperationState
 from reconciliation.models.provider import ContractVersion, Provider
 from reconciliation.querysets import OperationQuerySet
-from workflows.models import Run
+from workflows.models import Proposal, Run
 from workflows.models.ids import last_of, new_id
 
 
@@ -29,6 +29,10 @@ class Operation(models.Model):
     currency = models.CharField(max_length=3, blank=True)
     parameters_redacted = models.JSONField()
     parameters_digest = models.CharField(max_length=100)  # "<key id>:<hmac-sha256>"
+    # What people have approved of it; never another one (trigger).
+    proposal = models.ForeignKey(
+        Proposal, on_delete=models.PROTECT, null=True, related_name="operations", db_index=False
+    )
     idempotency_key = models.CharField(max_length=255)
     # Where the key counts: account, region, endpoint, credential; a replay goes nowhere else.
     key_scope = models.JSONField()
@@ -69,6 +73,11 @@ class Operation(models.Model):
             # The sweep's due reconciliations: unsettled rows only.
             models.Index(
                 name="operation_due", fields=["due_at"], condition=Q(due_at__isnull=False)
+            ),
+            models.Index(
+                name="operation_proposal",
+                fields=["proposal"],
+                condition=Q(proposal__isnull=False),
             ),
             models.Index(
                 name="operation_unsettled", fields=["state", "id"], condition=~Q(state__in=SETTLED)

@@ -68,6 +68,9 @@ def operation_page(
         provider=case.provider,
         run=Link(title_of(operation.run), reverse("run", args=[operation.run_id])),
         position=position(operation),
+        approval_url=reverse("approval", args=[operation.proposal_id])
+        if operation.proposal_id
+        else "",
         intended=f"{operation.summary}.",
         intended_facts=tuple(intended_facts(case)),
         contract=contract_card(case, f"{provider_url}#runbook" if provider_url else ""),

@@ -33,13 +33,12 @@ from workflows.failpoints import failpoint
 from workflows.models import Tenant
 from workflows.rights import holds, holds_everywhere
 from workflows.services.clock import database_now
+from workflows.services.policies import share_write_lock, take_write_lock
 
 log = structlog.get_logger(__name__)
 
 MIN_REASON, MAX_REASON = 10, 1000  # characters
 PARKED = (OperationState.INTENDED, OperationState.UNKNOWN)
-# Whoever throws a switch has this transaction lock alone. An arbitrary number.
-SWITCH_LOCK = 0x526F6D76
 BATCH = 100
 
 
@@ -105,13 +104,8 @@ def strictest(stops: Sequence[DispatchStop]) -> Dispatch:
 def dispatch_now(operation: Operation) -> Dispatch:
     """As `dispatch_of`, in the caller's transaction and at the last moment: a switch that is being
     thrown is waited for, and one that is thrown after it waits for this transaction."""
-    lock("pg_advisory_xact_lock_shared")
+    share_write_lock()
     return dispatch_of(operation)
-
-
-def lock(function: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {function}(%s)", [SWITCH_LOCK])
 
 
 # --- throwing a switch ------------------------------------------------------------------------
@@ -165,7 +159,7 @@ def may_switch(user: User, scope: Scope) -> bool:
 
 
 def switch(scope: Scope, state: Dispatch, by: str, reason: str, until: datetime | None) -> bool:
-    lock("pg_advisory_xact_lock")
+    take_write_lock()
     stop = DispatchStop.objects.filter(**scope.fields()).first()
     before = Dispatch(stop.state) if stop else Dispatch.ON
     if before is state and (stop is None or stop.until == until):
@@ -196,7 +190,7 @@ def end_stops() -> int:
 def end_stop(pk: UUID) -> bool:
     failpoint("before_switch")
     with transaction.atomic():
-        lock("pg_advisory_xact_lock")
+        take_write_lock()
         stop = DispatchStop.objects.filter(pk=pk, until__lte=Now()).first()
         if stop is None:
             return False

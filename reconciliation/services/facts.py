@@ -13,6 +13,7 @@ from reconciliation.core.facts import Facts, Known, Sent
 from reconciliation.core.states import EvidenceKind, OperationState, TransmissionState
 from reconciliation.models import Evidence, Operation, Transmission
 from reconciliation.sealing import unseal
+from reconciliation.services.authorise import Lapse, still_lapsed
 from reconciliation.services.dispatch import dispatch_of
 from reconciliation.services.ledger import is_written_down
 from reconciliation.services.providers import contract_of, is_in_scope, missing_of
@@ -28,9 +29,15 @@ def load_facts(operation: Operation, seen: Sequence[Evidence] = ()) -> Facts:
     return with_what_bars(facts, operation) if is_proven(facts) else facts
 
 
-def facts_to_move(operation: Operation, seen: Sequence[Evidence] = ()) -> Facts:
+def facts_to_move(
+    operation: Operation, seen: Sequence[Evidence] = (), lapse: Lapse | None = None
+) -> Facts:
     """The same for whoever only acts on it: whether something might be sent is not asked where the
-    effect is proven, since `decide` does not ask that then."""
+    effect is proven, since `decide` does not ask that then.
+
+    Args:
+        lapse: what the boundary has just said against sending it.
+    """
     kept = is_written_down(operation)
     provider = operation.provider
     facts = Facts(
@@ -46,15 +53,16 @@ def facts_to_move(operation: Operation, seen: Sequence[Evidence] = ()) -> Facts:
         send_again=operation.send_again_at,
         cancelling=operation.run.cancel_asked_at is not None,
     )
-    return facts if is_proven(facts) else with_what_bars(facts, operation)
+    return facts if is_proven(facts) else with_what_bars(facts, operation, lapse)
 
 
 def is_proven(facts: Facts) -> bool:
     return any(known.completes for known in facts.known)
 
 
-def with_what_bars(facts: Facts, operation: Operation) -> Facts:
-    """What stands against sending it: dispatch, and what provider and operation lack."""
+def with_what_bars(facts: Facts, operation: Operation, lapse: Lapse | None = None) -> Facts:
+    """What stands against sending it: dispatch, what provider and operation lack, and what the
+    boundary has said."""
     elsewhere = not is_in_scope(operation)
     lacks = missing_of(operation.provider, operation.run.tenant_id)
     return replace(
@@ -62,6 +70,8 @@ def with_what_bars(facts: Facts, operation: Operation) -> Facts:
         dispatch=dispatch_of(operation),
         missing=lacks + missing_for(operation, elsewhere),
         elsewhere=elsewhere,
+        authorised=not still_lapsed(operation) if lapse is None else lapse.precondition_alone,
+        precondition_holds=lapse is None or not lapse.precondition_alone,
     )
 
 

@@ -25,8 +25,14 @@ log = structlog.get_logger(__name__)
 DUE_WITHOUT_QUEUE = timedelta(hours=1)
 
 
-def open_operation_hold(operation: Operation, reason: HoldReason, missing: tuple[str, ...]) -> Hold:
-    """Hold an operation for a person, in the caller's transaction, which also holds its run."""
+def open_operation_hold(
+    operation: Operation, reason: HoldReason, missing: tuple[str, ...], said: str = ""
+) -> Hold:
+    """Hold an operation for a person, in the caller's transaction, which also holds its run.
+
+    Args:
+        said: what is told in place of the reason's own sentence.
+    """
     target = (
         OperationState.POSTCONDITION_FAILED
         if reason is HoldReason.POSTCONDITION_FAILED
@@ -35,7 +41,8 @@ def open_operation_hold(operation: Operation, reason: HoldReason, missing: tuple
     if target is OperationState.POSTCONDITION_FAILED and operation.state != OperationState.APPLIED:
         ensure_moved(Operation.objects.move(operation, OperationState.APPLIED))
     ensure_moved(Operation.objects.move(operation, target, due_at=None))
-    message = not_ready(missing) if reason is HoldReason.NOT_READY else str(HOLD_SENTENCES[reason])
+    sentence = said or str(HOLD_SENTENCES[reason])
+    message = not_ready(missing) if reason is HoldReason.NOT_READY else sentence
     queue = queue_for(operation.run.tenant_id, operation)
     return open_hold(operation.run_id, operation, queue, reason, message)
 
@@ -117,6 +124,8 @@ def why_closed(hold: Hold) -> str:
     run = hold.operation.run if hold.operation else hold.held_run
     if run.state == RunState.CANCELLED:
         return "The run was cancelled"
+    if hold.operation and hold.reason == HoldReason.AUTHORISATION_LAPSED:
+        return "It was approved again"
     return "Proof arrived" if hold.operation else "The run has moved on"
 
 

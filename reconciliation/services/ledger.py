@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from uuid import UUID
+
 import structlog
 from django.db import transaction
 from django.db.models.functions import Now
@@ -36,9 +39,14 @@ def operation_of(claim: Claim) -> Operation | None:
     )
 
 
-def described(claim: Claim, intent: Intent, provider: Provider) -> Operation:
+def described(
+    claim: Claim, intent: Intent, provider: Provider, proposal: UUID | None = None
+) -> Operation:
     """Return one intended effect as it will be written down: its identity, its key and the exact
     bytes of its request. Nothing is written yet.
+
+    Args:
+        proposal: what people have approved, where the step is approved.
 
     Raises:
         UsageError: the intent cannot become a request; says what is wrong, and where.
@@ -61,12 +69,13 @@ def described(claim: Claim, intent: Intent, provider: Provider) -> Operation:
         currency=intent.currency,
         parameters_redacted=redact(parameters, provider.visible_parameters),
         parameters_digest=digest({"action": intent.action, "parameters": parameters}),
+        proposal_id=proposal,
         created_at=database_now(),
         due_at=None,
     )
     operation.idempotency_key = str(operation.pk)
     operation.key_scope = scope_of(provider)
-    operation.request_sealed = sealed_request(operation, parameters)
+    operation.request_sealed = sealed_request(operation, parameters, dict(intent.precondition))
     return operation
 
 
@@ -106,13 +115,17 @@ def provider_of(claim: Claim) -> Provider | None:
     )
 
 
-def sealed_request(operation: Operation, parameters: dict[str, object]) -> bytes:
-    """Return the exact bytes of the request, sealed."""
+def sealed_request(
+    operation: Operation, parameters: dict[str, object], expected: dict[str, object]
+) -> bytes:
+    """Return the exact bytes of the request, sealed, with what it was made of."""
     adapter = adapter_of(operation.provider, contract_of(operation))
     prepared = adapter.prepare(
         operation.action, parameters, operation.pk, operation.idempotency_key
     )
-    return seal(prepared.to_bytes())
+    read_path = adapter.precondition_path(operation.action, parameters) if expected else ""
+    whole = replace(prepared, parameters=parameters, expected=expected, read_path=read_path)
+    return seal(whole.to_bytes())
 
 
 def ensure_held(claim: Claim) -> None:

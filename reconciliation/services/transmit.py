@@ -1,7 +1,9 @@
 """One transmission: claimed in the ledger, sent once, and its answer recorded.
 
-    begin     one transaction: run held, dispatch on, row `sending`, window stored; of a first
-              send that is made at once also the operation itself, before any byte of it (P3)
+    ask       elsewhere: what must be true before it, and an external decision point, if any
+    begin     one transaction: run held, dispatch on, authorised (P11), row `sending`, window
+              stored; of a first send that is made at once also the operation itself, before any
+              byte of it (P3)
     transmit  no transaction: one request on the wire
     record    one transaction: what it proves, with its evidence
 
@@ -21,7 +23,7 @@ from django.db import transaction
 from reconciliation.adapters.base import Prepared, Transmitted
 from reconciliation.core.classify import UNKNOWN, Classification, Phase, Report, classify
 from reconciliation.core.contracts import Contract, Meaning
-from reconciliation.core.errors import DispatchTurnedOff, RunCancelled
+from reconciliation.core.errors import DecisionPointUnasked, DispatchTurnedOff, RunCancelled
 from reconciliation.core.facts import Dispatch
 from reconciliation.core.matching import (
     Agreement,
@@ -37,6 +39,13 @@ from reconciliation.core.states import EvidenceKind, OperationState, Purpose, Tr
 from reconciliation.models import Evidence, Operation, Provider, Transmission
 from reconciliation.sealing import REDACTED, unseal
 from reconciliation.services.audit import add_entry
+from reconciliation.services.authorise import (
+    NOT_ASKED,
+    Elsewhere,
+    ask_elsewhere,
+    authorise,
+    read_before,
+)
 from reconciliation.services.dispatch import dispatch_now
 from reconciliation.services.holds import is_settled_now, open_later_conflict
 from reconciliation.services.ledger import ensure_held, is_written_down, lock_held
@@ -55,14 +64,20 @@ def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
 
     Raises:
         LostOwnership: a later claim holds the run; nothing was sent.
-        DispatchTurnedOff, RunCancelled: nothing was sent.
+        DispatchTurnedOff, RunCancelled, AuthorisationLapsed: nothing was sent.
+        DecisionPointUnasked: nothing was sent; the policy was changed while one was asked.
     """
     contract = contract_of(operation)
     opens = not is_written_down(operation)
     if opens:
         failpoint("before_open", claim.step.name)
+    elsewhere = read_before(operation, contract)
     failpoint("before_dispatch", claim.step.name)
-    transmission = begin(operation, claim, purpose, contract)
+    try:
+        transmission = begin(operation, claim, purpose, contract, elsewhere)
+    except DecisionPointUnasked as unasked:
+        elsewhere = ask_elsewhere(operation, unasked, elsewhere)
+        transmission = begin(operation, claim, purpose, contract, elsewhere)
     if opens:
         failpoint("after_open", claim.step.name)
         log.info("operation.opened", operation=str(operation.pk), action=operation.action)
@@ -74,7 +89,13 @@ def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
     failpoint("after_settle", claim.step.name)
 
 
-def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contract) -> Transmission:
+def begin(
+    operation: Operation,
+    claim: Claim,
+    purpose: Purpose,
+    contract: Contract,
+    elsewhere: Elsewhere = NOT_ASKED,
+) -> Transmission:
     """Write the transmission down before a byte of it leaves; store what protects it.
 
     An operation that is not written down yet is opened in the same commit.
@@ -89,6 +110,7 @@ def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contra
         if dispatch_now(operation) is not Dispatch.ON:
             raise DispatchTurnedOff
         now = database_now()
+        authorise(operation, claim, elsewhere, now)
         sent_before = operation.transmissions.count() if is_written_down(operation) else 0
         move_to_sending(operation, protected_from(operation, now, contract))
         transmission = Transmission.objects.create(

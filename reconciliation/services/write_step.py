@@ -14,11 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from uuid import UUID
 
 import structlog
 
 from reconciliation.core.decide import decide, turned_away
-from reconciliation.core.errors import DispatchTurnedOff, RunCancelled
+from reconciliation.core.errors import (
+    AuthorisationLapsed,
+    DecisionPointUnasked,
+    DispatchTurnedOff,
+    RunCancelled,
+)
 from reconciliation.core.facts import (
     HOLD_SENTENCES,
     WAIT_SENTENCES,
@@ -39,6 +45,7 @@ from reconciliation.core.facts import (
 from reconciliation.core.states import OperationState, Purpose
 from reconciliation.models import Evidence, Operation, Provider
 from reconciliation.services.audit import add_entry
+from reconciliation.services.authorise import Lapse
 from reconciliation.services.facts import facts_to_move, load_facts
 from reconciliation.services.holds import (
     ensure_moved,
@@ -58,9 +65,11 @@ from reconciliation.services.ledger import (
 from reconciliation.services.providers import missing_of
 from reconciliation.services.reconcile import LOOK_AGAIN, check_result, keep_check, look_up
 from reconciliation.services.transmit import give_up_lost_sends, send
-from workflows.core.errors import UsageError
+from workflows.core.errors import OutputError, UsageError
 from workflows.core.intents import Intent
+from workflows.core.proposals import Approved, Asked
 from workflows.services import kinds
+from workflows.services.authorising import record
 from workflows.services.claims import Claim, nothing
 from workflows.services.clock import database_now
 from workflows.services.failures import after_failure, call
@@ -68,6 +77,8 @@ from workflows.services.run_view import RunView
 from workflows.services.settling import asked_by, close_all
 
 log = structlog.get_logger(__name__)
+
+LAPSES = (HoldReason.AUTHORISATION_LAPSED, HoldReason.PRECONDITION_GONE)
 
 
 def execute_write(claim: Claim, view: RunView) -> kinds.Result:
@@ -83,9 +94,8 @@ def execute_write(claim: Claim, view: RunView) -> kinds.Result:
         # changed meanwhile, and one key must never carry two requests.
         give_up_lost_sends(operation, claim)
     with structlog.contextvars.bound_contextvars(operation=str(operation.pk)):
-        if not is_written_down(operation):
-            open_by_sending(claim, operation)
-        return settle(claim, operation)
+        lapse = None if is_written_down(operation) else open_by_sending(claim, operation)
+        return settle(claim, operation, lapse)
 
 
 def first_opening(claim: Claim, view: RunView) -> Operation | kinds.Result:
@@ -99,9 +109,21 @@ def first_opening(claim: Claim, view: RunView) -> Operation | kinds.Result:
     if provider is None or provider.contract_version is None:
         return hold_unready(claim, provider)
     try:
-        return described(claim, value, provider)
+        return described(claim, value, provider, proposal_of(claim, view))
     except UsageError as error:
         return fail_or_hold(claim, "intent_refused", str(error))
+
+
+def proposal_of(claim: Claim, view: RunView) -> UUID | None:
+    """The proposal whose approval the step needs; None where it needs none, or has none."""
+    named = claim.step.write.approved_by if claim.step.write else ""
+    if not named:
+        return None
+    try:
+        approved: Approved = view.output(named)
+    except (UsageError, OutputError):
+        return None  # the boundary says so, just before the send
+    return approved.proposal
 
 
 def not_an_intent(claim: Claim, value: object) -> str:
@@ -113,15 +135,17 @@ def not_an_intent(claim: Claim, value: object) -> str:
     return f"{where} returned {type(value).__name__}, not Intent"
 
 
-def open_by_sending(claim: Claim, operation: Operation) -> None:
+def open_by_sending(claim: Claim, operation: Operation) -> Lapse | None:
     """Open the operation and claim its first send in one commit, where it is to be sent at once;
-    else open it alone."""
+    else open it alone, and return what the boundary has said against it."""
     # As of the moment at which it was described: nothing has happened to it since.
     move = decide(load_facts(operation), operation.created_at)
+    lapse = None
     if isinstance(move, Send):
-        send_if_allowed(operation, claim, move.purpose)
+        lapse = send_if_allowed(operation, claim, move.purpose)
     if not is_written_down(operation):
         write_down(operation, claim)
+    return lapse
 
 
 def hold_unready(claim: Claim, provider: Provider | None) -> kinds.Hold:
@@ -155,25 +179,27 @@ def fail_or_hold(
     return kinds.Hold(reason, message, also=held)
 
 
-def settle(claim: Claim, operation: Operation) -> kinds.Result:
+def settle(claim: Claim, operation: Operation, lapse: Lapse | None = None) -> kinds.Result:
     """Decide and do, until a decision ends the worker's part."""
     checked: list[Evidence] = []
     while True:
-        facts = facts_to_move(operation, checked)
+        facts = facts_to_move(operation, checked, lapse)
         move = decide(facts, database_now())
         match move:
             case Send(purpose):
-                send_if_allowed(operation, claim, purpose)
+                lapse = send_if_allowed(operation, claim, purpose)
             case LookUp():
                 look_up(operation)
             case Verify(resource):
                 checked.append(check_result(operation, resource))
             case _:
-                result = end_of_part(claim, operation, move, facts)
+                result = end_of_part(claim, operation, move, facts, lapse)
                 return keeping(operation, checked, result) if checked else result
 
 
-def end_of_part(claim: Claim, operation: Operation, move: Move, facts: Facts) -> kinds.Result:
+def end_of_part(
+    claim: Claim, operation: Operation, move: Move, facts: Facts, lapse: Lapse | None
+) -> kinds.Result:
     """What the worker gives back for a move that is not its own to make."""
     match move:
         case Advance(resource):
@@ -184,6 +210,8 @@ def end_of_part(claim: Claim, operation: Operation, move: Move, facts: Facts) ->
             return give_up(claim, operation)
         case Drop():
             return drop(claim, operation)
+        case Hold(reason) if lapse is not None and reason in LAPSES:
+            return hold_lapsed(operation, reason, facts, lapse)
         case Hold(reason):
             return hold(operation, reason, facts)
         case Wait(until, reason):
@@ -208,14 +236,22 @@ def keeping(operation: Operation, checked: list[Evidence], result: kinds.Result)
     return replace(result, also=kept)
 
 
-def send_if_allowed(operation: Operation, claim: Claim, purpose: Purpose) -> None:
-    """Send, unless dispatch or the run was stopped at the last moment: then it is decided anew."""
+def send_if_allowed(operation: Operation, claim: Claim, purpose: Purpose) -> Lapse | None:
+    """Send, unless dispatch or the run was stopped at the last moment, or the boundary says no:
+    then it is decided anew, with what it has said."""
     try:
         send(operation, claim, purpose)
+    except AuthorisationLapsed as error:
+        lapse: Lapse = error.lapse
+        log.info("operation.not_sent", reason="not authorised", check=lapse.verdict.check)
+        return lapse
     except DispatchTurnedOff:
         log.info("operation.not_sent", reason="dispatch is not on any more")
+    except DecisionPointUnasked:
+        log.info("operation.not_sent", reason="the policy was changed while one was asked")
     except RunCancelled:
         log.info("operation.not_sent", reason="its run is to be cancelled")
+    return None
 
 
 def advance(operation: Operation, resource: str) -> kinds.Result:
@@ -286,6 +322,19 @@ def hold(operation: Operation, reason: HoldReason, facts: Facts) -> kinds.Result
         open_operation_hold(operation, reason, facts.missing)
 
     return kinds.Hold(reason, str(HOLD_SENTENCES[reason]), also=held)
+
+
+def hold_lapsed(
+    operation: Operation, reason: HoldReason, facts: Facts, lapse: Lapse
+) -> kinds.Result:
+    """The boundary's no, on record in the transaction that holds the write for it."""
+    message = lapse.said(any(sent.may_have_effect for sent in facts.sent))
+
+    def held() -> None:
+        record(lapse.asking, lapse.verdict, Asked.WRITE)
+        open_operation_hold(operation, reason, facts.missing, message)
+
+    return kinds.Hold(reason, message, also=held)
 
 
 def park(operation: Operation, until: datetime | None, reason: WaitReason) -> kinds.Result:

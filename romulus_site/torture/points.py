@@ -93,13 +93,22 @@ OF_CLERK = {
 # Not passed here: the tortured workflows have one version; nothing is twice at a destination; no
 # event is missed, so that it has to be matched again, and nobody does anything to one by hand; none
 # is old enough to be purged; nobody asks whether the record is whole, assigns or snoozes cases;
-# people have no channels by which they would be told.
+# people have no channels by which they would be told; and none of their writes is proposed to
+# anybody.
 ELSEWHERE = frozenset(
     {
         "before_migration",
         "after_migration",
         "before_duplicate",
         "after_duplicate",
+        "before_approval",
+        "after_approval",
+        "before_ask_again",
+        "after_ask_again",
+        "before_served",
+        "after_served",
+        "before_policy",
+        "after_policy",
         "before_match",
         "after_match",
         "before_attach",

@@ -22,6 +22,7 @@ from reconciliation.models import (
     Channel,
     ContractVersion,
     Decision,
+    DecisionPoint,
     Delivery,
     Digest,
     DispatchStop,
@@ -230,9 +231,12 @@ MOVES = (
 
 def test_the_identity_of_an_operation_is_never_changed() -> None:
     before, table = rows(Operation), Operation._meta.db_table
-    for assignment in [*changes(Operation, but=(*MOVES, "supersedes_id")), "supersedes_id = id"]:
+    linked = ("supersedes_id", "proposal_id")  # null in these rows
+    for assignment in [*changes(Operation, but=(*MOVES, *linked)), "supersedes_id = id"]:
         with pytest.raises(IntegrityError, match=r"the identity of operation .* does not change"):
             update(table, assignment)
+    with pytest.raises(IntegrityError, match=r"the identity of operation|is settled"):
+        update(table, "proposal_id = id")
     assert rows(Operation) == before
 
 
@@ -279,7 +283,7 @@ def test_the_tables_that_are_named_here_are_all_there_are() -> None:
     """A new table of this app is part of the ledger, or is named here as none."""
     from django.apps import apps
 
-    set_up = {Provider, ReviewQueue, ContractVersion, ReviewQueue.owners.through}
+    set_up = {Provider, ReviewQueue, ContractVersion, ReviewQueue.owners.through, DecisionPoint}
     switches = {DispatchStop}  # who threw which is in the audit record
     rehearsing = {Sandbox, Rehearsal}  # append-only too (test_rehearsals)
     # Around a case, and none of it decides; notes are append-only too (test_assigning).

@@ -87,7 +87,11 @@ def test_start_reads_a_file_and_standard_input(
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["nonsense", "--input", REFUND], 1, "no workflow 'nonsense' here; known: refund v1"),
+        (
+            ["nonsense", "--input", REFUND],
+            1,
+            "no workflow 'nonsense' here; known: approved_refund v1",
+        ),
         (["refund", "--input", REFUND, "--workflow-version", 9], 1, "version 9 here; known"),
         (["refund", "--input", '{"order": "ORD-1"}'], 1, "at amount: Field required"),
         (["refund", "--input", '{"order": "x", "amount": "1.00"}'], 1, "at order: String should"),

@@ -1,8 +1,8 @@
-"""Django's admin: tenants and sources are set up here, the execution `record` is only read."""
+"""Django's admin: tenants, sources and policies are set up here, what happened is only read."""
 
 from __future__ import annotations
 
-from workflows.admin import record, sources
+from workflows.admin import boundary, record, sources
 from workflows.admin.record import LongList, ReadOnly
 
-__all__ = ["LongList", "ReadOnly", "record", "sources"]
+__all__ = ["LongList", "ReadOnly", "boundary", "record", "sources"]

@@ -3,6 +3,7 @@
     RomulusError
     ├── UsageError                 fix the code or the call
     │   ├── InvalidSource          names the field that does not fit
+    │   ├── InvalidPolicy          names the place in the policy
     │   ├── InvalidDefinition      a workflow that cannot work; names file and line
     │   ├── UnknownWorkflow
     │   ├── InvalidInput           names the path of the field
@@ -12,6 +13,7 @@
     │   ├── LostOwnership          the run is held by a later claim
     │   ├── RunIsOver              it has ended, and nothing can be done to it
     │   ├── WaitIsOver             it has what it needed, its deadline came, or it was cancelled
+    │   ├── ProposalIsOver         it was answered, has expired, or its run is past it
     │   ├── EventIsTaken           a wait has it, or a person has dismissed it
     │   └── StartConflict          this start key started a run with another input
     ├── OutputError                an output that was not kept, or cannot be had
@@ -19,6 +21,7 @@
     │   ├── OutputsAway            the storage of outputs does not answer; later it may
     │   ├── OutputPurged           it was kept as long as its workflow says, and no longer
     │   └── OutputDamaged          it is missing, was changed, or no key opens it
+    ├── NotEntitled                this person may not answer this proposal; says why
     ├── DeliveryRefused            what came to a source's address is not taken; says why
     │   └── BodyBroken             its body is not what its headers say
     └── StepError                  raised by a step's own code to say how to go on
@@ -52,6 +55,10 @@ class InvalidSource(UsageError):
         said = (f"{field}: {' '.join(each)}" for field, each in sorted(problems.items()))
         super().__init__("; ".join(said))
         self.problems = problems
+
+
+class InvalidPolicy(UsageError):
+    """This policy cannot work."""
 
 
 class InvalidDefinition(UsageError):
@@ -94,6 +101,10 @@ class EventIsTaken(Conflict):
     """This event is with a wait already, or was dismissed."""
 
 
+class ProposalIsOver(Conflict):
+    """This proposal waits for no answer any more."""
+
+
 class StartConflict(Conflict):
     """This start key was used to start a run with another input."""
 
@@ -116,6 +127,10 @@ class OutputPurged(OutputError):
 
 class OutputDamaged(OutputError):
     """This output is missing or was changed."""
+
+
+class NotEntitled(RomulusError):
+    """This person may not answer this proposal."""
 
 
 class DeliveryRefused(RomulusError):

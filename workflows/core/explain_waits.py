@@ -12,6 +12,7 @@ from typing import Any
 from workflows.core.durations import age, moment, on
 from workflows.core.explain_workers import lacks_sweep, sweep_moves
 from workflows.core.near_misses import NearMiss, Said
+from workflows.core.proposals import APPROVAL_EVENT
 from workflows.core.run_facts import Cause, Explanation, RunFacts
 from workflows.core.states import WaitState
 from workflows.core.steps import END
@@ -50,9 +51,25 @@ def open_wait(facts: RunFacts, wait: WaitFacts, now: datetime) -> Explanation:
         cause = Cause.SWEEP_BEHIND if lacks_sweep(facts, now) else Cause.EVENT
         sentence = f"{waits} Its time is over.{so_far(wait)}"
         return Explanation(cause, sentence, moves, owner, rests_on)
+    if wait.expected.types == (APPROVAL_EVENT,):
+        return unanswered(facts, wait, now, rests_on)
     said, moves = nothing_or_near(wait, now)
     sentence = f"{waits} {said}".rstrip() + so_far(wait)
     return Explanation(Cause.EVENT, sentence, moves, sender(wait), rests_on)
+
+
+def unanswered(
+    facts: RunFacts, wait: WaitFacts, now: datetime, rests_on: dict[str, Any]
+) -> Explanation:
+    """Why a run that has proposed something does not go on."""
+    return Explanation(
+        Cause.EVENT,
+        f"It waits {facts.place} {since(wait, now)} for somebody to approve or deny what it has "
+        f"proposed, {until(wait, now)}.",
+        "An answer on the page of its proposal, under Approvals.",
+        "whoever may approve for the tenant",
+        rests_on,
+    )
 
 
 def nothing_or_near(wait: WaitFacts, now: datetime) -> tuple[str, str]:

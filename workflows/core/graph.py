@@ -23,7 +23,12 @@ Edges = Mapping[str, Sequence[str]]
 
 
 # The option of a step that names where it may go on beside the next one.
-NAMED_IN = {"branch": "to", "wait": "on_deadline", "write": "when_off"}
+NAMED_IN = {
+    "branch": "to",
+    "wait": "on_deadline",
+    "write": "when_off",
+    "approval": "on_denied, on_question or on_expired",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ def plan_of(workflow: str, place: str, steps: Steps) -> Plan:
     first = lines[0][0]
     check_ways_on(steps, after, leads, tracks)
     check_reached(first, steps, leads, tracks)
+    check_approvals(workflow, steps, leads)
     loops = frozenset(name for name in steps if name in reached(following[name], following))
     return Plan(first, after, following, tracks, leads, loops)
 
@@ -276,3 +282,16 @@ def check_reached(first: str, steps: Steps, leads: Edges, tracks: Mapping[str, T
                 f"{step.place}: step {name!r} is never reached: name it in a then= or to=, "
                 "or remove it"
             )
+
+
+def check_approvals(workflow: str, steps: Steps, leads: Edges) -> None:
+    """Refuse a write that is approved by what is no approval, or by one that comes after it."""
+    for step in steps.values():
+        named = step.write.approved_by if step.write is not None else ""
+        if not named:
+            continue
+        said = f"{step.place}: write step {step.name!r} is approved by {named!r}, which"
+        if named not in steps or steps[named].approval is None:
+            raise InvalidDefinition(f"{said} is no approval step of workflow {workflow!r}")
+        if step.name not in reached(leads[named], leads):
+            raise InvalidDefinition(f"{said} does not come before it")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -30,6 +30,8 @@ class Intent:
         effect: tells two intended effects of one step apart; one step, one effect by default.
         amount: what is at stake, where money is.
         currency: three letters, with `amount`.
+        precondition: what must still be true just before the send, as the provider's settings
+            say how to read it: by JMESPath in the answer, the value that must be there.
     """
 
     action: str
@@ -39,6 +41,7 @@ class Intent:
     effect: str = "default"
     amount: Decimal | None = None
     currency: str = ""
+    precondition: Mapping[str, Any] = field(default_factory=dict)
 
 
 def check_intent(intent: Intent) -> None:
@@ -53,3 +56,4 @@ def check_intent(intent: Intent) -> None:
     if amount is not None and not (amount.is_finite() and abs(amount) < LARGEST_AMOUNT):
         raise UsageError("intent: amount: a number below 10^16")
     ensure_plain(dict(intent.parameters), f"parameters of {intent.action}")
+    ensure_plain(dict(intent.precondition), f"precondition of {intent.action}")

@@ -16,10 +16,12 @@ from pydantic import AwareDatetime
 
 from workflows.core.errors import InvalidDefinition
 from workflows.core.events import MAX_TYPE
-from workflows.core.intents import Intent
+from workflows.core.intents import LONGEST, Intent
+from workflows.core.proposals import Approved, ProposedAction
 from workflows.core.steps import (
     END,
     NAME,
+    ApprovalOptions,
     Child,
     ChildEnd,
     ChildrenOptions,
@@ -37,6 +39,7 @@ from workflows.core.waits import ReceivedEvent
 from workflows.core.words import is_storable
 
 LONGEST_TIMEOUT = timedelta(days=7)  # longer work is a wait, or more than one step
+LONGEST_APPROVAL = timedelta(days=366)  # by then nobody knows what was approved, and why
 LONGEST_RETAIN = timedelta(days=36_525)  # a century; a database's dates end somewhere
 
 MOST_EVENTS = 1000  # of one wait; they are one output
@@ -142,6 +145,15 @@ def output_of_wait(function: StepFunction, place: str, options: WaitOptions) -> 
     return event if options.on_deadline in ("fail", "hold") else event | None
 
 
+def output_of_approval(function: StepFunction, place: str) -> Any:
+    refuse_write(function, place)
+    if return_type(function, place) is not ProposedAction:
+        raise InvalidDefinition(
+            f"{place}: approval {function.__name__!r} must be annotated -> ProposedAction"
+        )
+    return Approved
+
+
 def refuse_write(function: StepFunction, place: str) -> None:
     written = getattr(function, WRITE_MARK, None)
     if written:
@@ -188,6 +200,8 @@ def check_step(step: Step) -> None:
         check_children(step.place, step.children)
     if step.kind == "branch":
         check_branch(step)
+    if step.approval is not None:
+        check_approval(step.place, step.name, step.approval)
     if step.wait is not None:
         check_wait(step.place, step.name, step.wait)
     check_times(step)
@@ -255,6 +269,22 @@ def check_wait(place: str, name: str, wait: WaitOptions) -> None:
         raise InvalidDefinition(
             f"{said}: count={wait.count!r}: a whole number from 1 to {MOST_EVENTS:,}"
         )
+
+
+def check_approval(place: str, name: str, approval: ApprovalOptions) -> None:
+    said = f"{place}: approval {name!r}"
+    if not approval.action or not is_storable(approval.action, LONGEST["action"]):
+        raise InvalidDefinition(f"{said}: action= names the provider's action that is proposed")
+    if not timedelta(0) < approval.expires_in <= LONGEST_APPROVAL:
+        raise InvalidDefinition(
+            f"{said}: expires_in={approval.expires_in}: more than nothing, at most "
+            f"{LONGEST_APPROVAL.days} days"
+        )
+    for target in approval.targets:
+        if target != END and not NAME.fullmatch(target):
+            raise InvalidDefinition(
+                f"{said} goes on at {target!r}: one of {get_args(OnDeadline)}, END or a step's name"
+            )
 
 
 def is_type(name: object) -> bool:

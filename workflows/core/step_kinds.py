@@ -15,6 +15,7 @@ from workflows.core.errors import InvalidDefinition
 from workflows.core.retry import RetryPolicy
 from workflows.core.step_checks import (
     check_step,
+    output_of_approval,
     output_of_branch,
     output_of_children,
     output_of_sleep,
@@ -27,6 +28,7 @@ from workflows.core.step_checks import (
 from workflows.core.steps import (
     DEFAULT_TIMEOUT,
     DEFAULT_VISITS,
+    ApprovalOptions,
     ChildEnd,
     ChildrenOptions,
     Join,
@@ -102,6 +104,7 @@ class StepKinds:
         timeout: timedelta = DEFAULT_TIMEOUT,
         on_failure: OnFailure = "fail",
         on_abandon: OnAbandon = "fail",
+        approved_by: Target | None = None,
         when_off: Target | None = None,
         then: Target | None = None,
         sensitive: bool = False,
@@ -115,6 +118,8 @@ class StepKinds:
         is there to say so.
 
         Args:
+            approved_by: the `approval` step of this workflow whose approval it needs. What was
+                approved there is compared with what is sent, just before it is.
             when_off: the step, or `END`, that the run goes on at, with None for an output, when
                 dispatch is off as it comes to this one; None: it waits until it is on.
         """
@@ -125,10 +130,68 @@ class StepKinds:
             timeout=timeout,
             on_failure=on_failure,
             then=then_of(then),
-            write=WriteOptions(provider, on_abandon, then_of(when_off)),
+            write=WriteOptions(
+                provider, on_abandon, when_off=then_of(when_off), approved_by=then_of(approved_by)
+            ),
             to=() if when_off is None else (then_of(when_off),),
             sensitive=sensitive,
             retain=retain,
+        )
+
+    def approval(
+        self,
+        *,
+        action: str,
+        expires_in: timedelta,
+        on_denied: OnDeadline | Target = "fail",
+        on_question: OnDeadline | Target = "hold",
+        on_expired: OnDeadline | Target = "hold",
+        retries: int | RetryPolicy = 0,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        on_failure: OnFailure = "hold",
+        then: Target | None = None,
+        retain: timedelta | None = None,
+    ) -> Decorator:
+        """Add a step that asks people whether an action may be carried out; its function returns
+        the `ProposedAction`.
+
+            @refund.approval(action="refunds.create", expires_in=timedelta(hours=24))
+            def propose(run) -> ProposedAction: ...
+
+            @refund.write(provider="payments", approved_by="propose")
+            def create_refund(run) -> Intent:
+                return run.output("propose").action
+
+        No worker is held up meanwhile. The output is an `Approved`. An approval grants nothing
+        by itself: it is checked again just before the write.
+
+        Args:
+            action: the provider's action that is proposed.
+            expires_in: how long the proposal counts, and an approval of it, from the proposal on.
+            on_denied, on_question, on_expired: what the run does when it was denied, sent back
+                with a question, or not settled in time: `fail`, `hold` for a person, `continue`
+                with what was answered as the output, or go on at the step that is named. A held
+                step that is tried again proposes anew.
+        """
+        options = ApprovalOptions(
+            action,
+            expires_in,
+            way_of("on_denied", on_denied),
+            way_of("on_question", on_question),
+            way_of("on_expired", on_expired),
+        )
+        return self._adder(
+            "approval",
+            output_of_approval,
+            retry=policy_of(retries),
+            timeout=timeout,
+            on_failure=on_failure,
+            then=then_of(then),
+            to=options.targets,
+            # What is proposed may be private: it is sealed with the proposal, and here too.
+            sensitive=True,
+            retain=retain,
+            approval=options,
         )
 
     def branch(
@@ -212,7 +275,7 @@ class StepKinds:
                 say so; else it is given to none, and a person is asked.
             payload: the type of what the event brings. What does not fit it is held for a person.
         """
-        goes_on = deadline_of(on_deadline)
+        goes_on = way_of("on_deadline", on_deadline)
         options = WaitOptions(
             events=(event,) if isinstance(event, str) else tuple(event),
             within=within,
@@ -363,8 +426,8 @@ class StepKinds:
                 )
 
 
-def deadline_of(chosen: OnDeadline | Target) -> str:
-    """The word or the step that `on_deadline` names.
+def way_of(option: str, chosen: OnDeadline | Target) -> str:
+    """The word or the step that `option` names.
 
     Raises:
         InvalidDefinition: a function whose name is one of the words.
@@ -372,7 +435,7 @@ def deadline_of(chosen: OnDeadline | Target) -> str:
     name = name_of(chosen)
     if not isinstance(chosen, str) and name in get_args(OnDeadline):
         raise InvalidDefinition(
-            f"{calling_place(above=2)}: on_deadline= names the step {name!r}, which is a word of "
+            f"{calling_place(above=2)}: {option}= names the step {name!r}, which is a word of "
             "its own there: give the step another name"
         )
     return name

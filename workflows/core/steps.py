@@ -50,11 +50,39 @@ class WriteOptions:
             with no output.
         when_off: the step, or `END`, that the run goes on at with no output when dispatch is off
             as it comes to the write and nothing was sent; empty: it waits.
+        approved_by: the `approval` step whose approval this very write needs; empty: as the
+            policy says.
     """
 
     provider: str
     on_abandon: OnAbandon = "fail"
     when_off: str = ""
+    approved_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalOptions:
+    """What an `approval` step asks people for.
+
+    Attributes:
+        action: the provider's action that it proposes.
+        expires_in: how long the proposal, and an approval of it, count from the proposal on.
+        on_denied, on_question, on_expired: what the run does when it was denied, sent back with a
+            question, or not settled in time: `fail`, `hold`, `continue`, or the name of the step
+            at which it goes on, or `END`.
+    """
+
+    action: str
+    expires_in: timedelta
+    on_denied: str = "fail"
+    on_question: str = "hold"
+    on_expired: str = "hold"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The steps at which the run may go on, other than the next."""
+        ways = (self.on_denied, self.on_question, self.on_expired)
+        return tuple(dict.fromkeys(way for way in ways if way not in get_args(OnDeadline)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +174,14 @@ class Step:
     Attributes:
         returns: the type of its output, as later steps read it. Only of a `step` is it what the
             function returns: a `write` leaves its receipt, a `branch` the name that it chose, a
-            `sleep` the moment it slept until, a `wait` its events, `children` and a `parallel`
-            group how each ended.
+            `sleep` the moment it slept until, a `wait` its events, an `approval` its answer,
+            `children` and a `parallel` group how each ended.
         place: "file:line" of the author's function or call, for messages.
         title: what the step does: the first line of its docstring, or its name in words.
         then: the name of the step that follows, or `END`; empty is the next in written order.
-        to: of a `branch`, what it may choose from: names and `END`; of a `wait`, where it goes on
-            when its deadline came; of a `write`, where when dispatch is off.
+        to: of a `branch`, what it may choose from: names and `END`; of a `wait` or an `approval`,
+            where it goes on when what it waits for did not come; of a `write`, where when dispatch
+            is off.
         max_visits: of a `branch`, how often one run may come to it.
         atomic: its own ORM writes commit with its checkpoint.
         sensitive: its output is encrypted at rest.
@@ -179,6 +208,7 @@ class Step:
     children: ChildrenOptions | None = None
     branches: tuple[tuple[str, ...], ...] = ()
     wait: WaitOptions | None = None
+    approval: ApprovalOptions | None = None
 
 
 class StepOptions(TypedDict):
@@ -197,6 +227,7 @@ class StepOptions(TypedDict):
     children: NotRequired[ChildrenOptions]
     branches: NotRequired[tuple[tuple[str, ...], ...]]
     wait: NotRequired[WaitOptions]
+    approval: NotRequired[ApprovalOptions]
 
 
 def policy_of(retries: int | RetryPolicy) -> RetryPolicy:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from workflows.core.definitions import END
 from workflows.models import Attempt, Run
 
@@ -10,6 +12,11 @@ LABELS_SHOWN = 3
 
 def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def money(amount: Decimal | None, currency: str) -> str:
+    """What is at stake: "EUR 1,240.00"; empty where no money is."""
+    return "" if amount is None else f"{currency} {amount:,.2f}".strip()
 
 
 def title_of(run: Run) -> str:

@@ -9,8 +9,9 @@ import structlog
 from django.db.models.functions import Now
 
 from workflows.core.errors import EventIsTaken
+from workflows.core.proposals import ProposalState
 from workflows.core.states import WaitState
-from workflows.models import Run, Wait
+from workflows.models import Proposal, Run, Wait
 from workflows.services.inbox import match_again
 from workflows.sql import fetch
 
@@ -26,6 +27,9 @@ def cancel_open(runs: Collection[UUID]) -> int:
     Whoever ends a run, or moves it on without what it waits for, calls this in that transaction:
     a wait of a run that is gone would swallow an event.
     """
+    # What was proposed is not to be answered any more either.
+    proposed = Proposal.objects.filter(run__in=runs, state=ProposalState.OPEN)
+    proposed.update(state=ProposalState.CANCELLED, ended_at=Now())
     waits = Wait.objects.filter(run__in=runs, state=WaitState.WAITING)
     return waits.update(state=WaitState.CANCELLED, resolved_at=Now())
 

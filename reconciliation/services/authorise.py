@@ -1,0 +1,246 @@
+"""The authorisation boundary at the moment of the write (promise P11).
+
+A checkpoint grants nothing: whatever was approved, and whenever, counts only if it counts now. So
+the executor asks twice over: first elsewhere, what must be true before the write and an external
+decision point, which are calls over the network; then, inside the last transaction before a byte
+leaves, the built-in boundary, whose facts are read there and whose approval is used there.
+
+A write without a policy and without an approval step is allowed, and nothing is recorded of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from reconciliation.adapters.base import Prepared, Unavailable
+from reconciliation.core.contracts import Contract
+from reconciliation.core.errors import AuthorisationLapsed, DecisionPointUnasked
+from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
+from reconciliation.core.states import HoldState, OperationState, TransmissionState
+from reconciliation.models import Operation
+from reconciliation.sealing import unseal
+from reconciliation.services.decision_points import ask_decision_point
+from reconciliation.services.providers import adapter_of
+from workflows.core.boundary.requests import Approvals, Request
+from workflows.core.boundary.subjects import Subject, SubjectType
+from workflows.core.boundary.verdict import Check, Finding, Verdict
+from workflows.core.proposals import Asked, ProposalState
+from workflows.models import PolicyVersion, Proposal, Tenant
+from workflows.services.authorising import (
+    Asking,
+    Doing,
+    approvals_of,
+    in_force,
+    record,
+    request_by,
+    request_of,
+)
+from workflows.services.claims import Claim
+from workflows.services.clock import database_now
+from workflows.services.policies import policy_for
+
+UNPROVEN = (
+    TransmissionState.SENDING,
+    TransmissionState.UNKNOWN,
+    TransmissionState.ACKNOWLEDGED,
+)
+LAPSED = HoldReason.AUTHORISATION_LAPSED
+NEVER = "It was never proposed, and needs an approval."
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What was asked over the network, and under which policy."""
+
+    findings: tuple[Finding, ...] = ()
+    decision_id: str = ""
+    policy: UUID | None = None
+    point: str = ""  # the decision point that was asked
+
+
+NOT_ASKED = Elsewhere()
+
+
+@dataclass(frozen=True)
+class Lapse:
+    """The boundary's no to a write, and the question for the record."""
+
+    asking: Asking
+    verdict: Verdict
+
+    @property
+    def precondition_alone(self) -> bool:
+        """Everything else allows it; what had to be true before it is not."""
+        failed = {each.check for each in self.verdict.findings if not each.passed}
+        return failed == {Check.PRECONDITION}
+
+    def said(self, may_have_effect: bool) -> str:
+        """For people: which check failed, who can renew it, and what is not known."""
+        reason = HoldReason.PRECONDITION_GONE if self.precondition_alone else LAPSED
+        parts = [HOLD_SENTENCES[reason].known, self.verdict.reason, f"Helps: {self.verdict.helps}"]
+        if may_have_effect:
+            parts.append("What was sent before may have happened once, or not at all.")
+        return " ".join(parts)
+
+
+# --- elsewhere, before the transaction ----------------------------------------------------------
+
+
+def read_before(operation: Operation, contract: Contract) -> Elsewhere:
+    """Read what must be true before the write. What cannot be read is a no."""
+    prepared = Prepared.from_bytes(unseal(operation.request_sealed))
+    # Once something may have had its effect, that effect may be what changed the state.
+    if not prepared.expected or may_have_effect(operation):
+        return NOT_ASKED
+    return Elsewhere((precondition(operation, contract, prepared),))
+
+
+def ask_elsewhere(
+    operation: Operation, unasked: DecisionPointUnasked, before: Elsewhere
+) -> Elsewhere:
+    """Ask the decision point that the policy names; no answer is a no."""
+    prepared = Prepared.from_bytes(unseal(operation.request_sealed))
+    request = request_for(operation, prepared, None)
+    finding, decision_id = ask_decision_point(unasked.point, request)
+    return Elsewhere((*before.findings, finding), decision_id, unasked.policy, unasked.point)
+
+
+def may_have_effect(operation: Operation) -> bool:
+    return operation.transmissions.filter(state__in=UNPROVEN).exists()
+
+
+def precondition(operation: Operation, contract: Contract, prepared: Prepared) -> Finding:
+    adapter = adapter_of(operation.provider, contract)
+    found = adapter.read_before(prepared, contract.timeout.total_seconds())
+    if isinstance(found, Unavailable):
+        said = f"What must be true before it could not be read: {found.detail}."
+        return Finding(Check.PRECONDITION, False, said)
+    said = f"What must be true before it, just read: {found.detail}."
+    return Finding(Check.PRECONDITION, found.met, said)
+
+
+# --- in the last transaction --------------------------------------------------------------------
+
+
+def authorise(operation: Operation, claim: Claim, elsewhere: Elsewhere, now: datetime) -> None:
+    """Allow this very write now, record that and use its approval; in the caller's transaction,
+    which holds the run and the lock that whoever changes a policy takes alone.
+
+    Raises:
+        AuthorisationLapsed: it is not allowed; carries which check failed, for the record.
+        DecisionPointUnasked: the policy in force names one that was not asked under it.
+    """
+    version = policy_for(claim.tenant)
+    point = version.policy.document.decision_point if version else ""
+    if version and point and (version.pk, point) != (elsewhere.policy, elsewhere.point):
+        raise DecisionPointUnasked(point, version.pk)
+    named = claim.step.write.approved_by if claim.step.write else ""
+    proposal = proposal_for(operation)
+    if version is None and not named and proposal is None and not elsewhere.findings:
+        return
+    asking = asking_for(operation, version, proposal)
+    verdict = asking.answered(now)
+    if named and proposal is None:
+        verdict = verdict.also(Finding(Check.PROPOSAL, False, NEVER))
+    verdict = verdict.also(*elsewhere.findings, decision_id=elsewhere.decision_id)
+    if verdict.allowed and proposal is not None and not use(proposal, operation):
+        finding = Finding(Check.USED, False, "Another write has used the approval just now.")
+        verdict = verdict.also(finding)
+    if not verdict.allowed:
+        raise AuthorisationLapsed(Lapse(asking, verdict))
+    record(asking, verdict, Asked.WRITE)
+
+
+def still_lapsed(operation: Operation) -> bool:
+    """Whether what the operation is held for stands as far as the built-in boundary says now, so
+    that sending it again would only hold it again. What others say is asked at the write."""
+    lapsed = operation.holds.filter(state=HoldState.OPEN, reason=LAPSED)
+    if operation.state != OperationState.HELD or not lapsed.exists():
+        return False
+    root = operation.proposal.root if operation.proposal else None
+    proposal = in_force(root) if root else None
+    asking = asking_for(operation, policy_for(operation.run.tenant_id), proposal)
+    return not asking.answered(database_now()).allowed
+
+
+def proposal_for(operation: Operation) -> Proposal | None:
+    """The proposal that counts for it now, locked: the latest that asks for the same."""
+    if operation.proposal_id is None:
+        return None
+    root = Proposal.objects.values_list("root", flat=True).get(pk=operation.proposal_id)
+    rows = Proposal.objects.select_for_update(of=("self",)).filter(root=root)
+    return rows.order_by("-id")[0]
+
+
+def asking_for(
+    operation: Operation, version: PolicyVersion | None, proposal: Proposal | None
+) -> Asking:
+    tenant = Tenant.objects.get(pk=operation.run.tenant_id)
+    prepared = Prepared.from_bytes(unseal(operation.request_sealed))
+    return Asking(
+        request=request_for(operation, prepared, proposal, tenant),
+        approvals=bound_to(operation, proposal, tenant, prepared) if proposal else None,
+        version=version,
+        tenant=tenant,
+        proposal=proposal,
+        run=operation.run_id,
+        step=operation.step,
+        operation=operation.pk,
+    )
+
+
+def request_for(
+    operation: Operation,
+    prepared: Prepared,
+    proposal: Proposal | None,
+    tenant: Tenant | None = None,
+) -> Request:
+    """What the boundary is asked about a write: what will leave, by whoever wants it."""
+    tenant = tenant or Tenant.objects.get(pk=operation.run.tenant_id)
+    if proposal is None and operation.proposal_id is not None:
+        proposal = Proposal.objects.get(pk=operation.proposal_id)
+    if proposal is not None:
+        return request_of(proposal, tenant, doing(operation, prepared))
+    workflow = Subject(SubjectType.WORKFLOW, operation.run.workflow)
+    return request_by(workflow, tenant, doing(operation, prepared))
+
+
+def doing(operation: Operation, prepared: Prepared) -> Doing:
+    return Doing(
+        operation.action,
+        operation.target,
+        prepared.parameters,
+        operation.amount,
+        operation.currency,
+        prepared.expected,
+    )
+
+
+def bound_to(
+    operation: Operation, proposal: Proposal, tenant: Tenant, prepared: Prepared
+) -> Approvals:
+    """The approvals as they count for this operation: of its own run and tenant alone."""
+    found = approvals_of(proposal, tenant, doing(operation, prepared), operation.pk)
+    run = operation.run
+    elsewhere = [
+        name
+        for name, same in (
+            ("the run", proposal.run_id in (run.pk, run.parent_id)),
+            ("the tenant", proposal.tenant_id == run.tenant_id),
+        )
+        if not same
+    ]
+    return replace(found, changed=(*found.changed, *elsewhere))
+
+
+def use(proposal: Proposal, operation: Operation) -> bool:
+    """Use the approval for this operation, once and for all; False when another one has."""
+    if proposal.used_by == operation.pk:
+        return True
+    free = Q(pk=proposal.pk, used_by=None, state=ProposalState.APPROVED)
+    return Proposal.objects.filter(free).update(used_by=operation.pk, used_at=Now()) == 1

@@ -1,0 +1,69 @@
+"""The forms of the boundary in the admin: what is typed is checked before a service saves it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from workflows.core.boundary.policy import parse_policy
+from workflows.core.errors import InvalidPolicy
+from workflows.models import Tenant
+from workflows.services.policies import MAX_NOTE, MIN_NOTE
+
+EXAMPLE = {
+    "tools": [{"action": "refunds.create", "risk": "high"}],
+    "grants": [
+        {
+            "subjects": ["workflow:approved_refund"],
+            "actions": ["refunds.create"],
+            "max_amount": "5000",
+            "currency": "EUR",
+        }
+    ],
+    "approvals": [
+        {
+            "actions": ["refunds.create"],
+            "above": "1000",
+            "currency": "EUR",
+            "needed": 2,
+            "groups": ["finance"],
+        }
+    ],
+}
+
+
+class PolicyForm(forms.Form):
+    tenant = forms.ModelChoiceField(
+        Tenant.objects.order_by("name"),
+        required=False,
+        empty_label="Every tenant that has none of its own",
+        help_text="A tenant's own policy goes before that for every tenant.",
+    )
+    document = forms.JSONField(
+        initial=EXAMPLE,
+        widget=forms.Textarea(attrs={"rows": 24, "cols": 90, "spellcheck": "false"}),
+        help_text="What no tool and no grant covers is denied. docs/boundary.md says what each "
+        "part means.",
+    )
+    note = forms.CharField(
+        min_length=MIN_NOTE,
+        max_length=MAX_NOTE,
+        widget=forms.Textarea(attrs={"rows": 2, "cols": 90}),
+        help_text="Why it changes; it is kept with the version.",
+    )
+
+    def clean_document(self) -> Any:
+        document = self.cleaned_data["document"]
+        try:
+            parse_policy(document)
+        except InvalidPolicy as error:
+            raise forms.ValidationError(str(error)) from error
+        return document
+
+
+class TokenForm(forms.Form):
+    label = forms.CharField(max_length=100, help_text="Whose it is, such as the executor's name.")
+    tenant = forms.ModelChoiceField(
+        Tenant.objects.order_by("name"), help_text="It asks about this tenant's policy alone."
+    )

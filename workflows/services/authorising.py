@@ -1,0 +1,289 @@
+"""Asking the built-in boundary: the facts read, the pure answer, and its record.
+
+The facts are read where the answer counts: at the proposal, and in the last transaction before a
+write (promise P11). An allow is recorded in that transaction, so it costs no commit; a deny in the
+one that holds the run for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+
+from workflows.core.boundary.canonical import action_of, amount_text
+from workflows.core.boundary.evaluate import evaluate
+from workflows.core.boundary.requests import Approvals, Given, Request
+from workflows.core.boundary.subjects import Subject, SubjectType
+from workflows.core.boundary.verdict import Verdict
+from workflows.core.proposals import Answer, Asked, ProposalState
+from workflows.models import (
+    Approval,
+    AuthorisationRecord,
+    PolicyVersion,
+    Proposal,
+    ServiceAccount,
+    Tenant,
+)
+from workflows.rights import holds
+from workflows.sealing import digest, has_digest, seal, unseal
+
+PROPOSED = b"proposal"  # the purposes that these are sealed for
+ASKED = b"authorisation"
+LARGEST_KEPT = 64 * 1024  # bytes of one question that are kept for trying other policies
+
+CLOSED = {
+    ProposalState.OPEN: "not settled yet",
+    ProposalState.APPROVED: "",
+    ProposalState.DENIED: "denied",
+    ProposalState.SENT_BACK: "sent back with a question",
+    ProposalState.EXPIRED: "not settled in time",
+    ProposalState.CANCELLED: "given up with its run",
+}
+APPROVE_RIGHT = "workflows.approve_actions"
+
+
+# --- the facts ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Doing:
+    """An action that is about to be carried out, as it will leave."""
+
+    action: str
+    target: str
+    parameters: Mapping[str, Any]
+    amount: Any
+    currency: str
+    precondition: Mapping[str, Any]
+
+
+def request_of(proposal: Proposal, tenant: Tenant, doing: Doing) -> Request:
+    """What the boundary is asked about `doing`, by whoever has proposed it."""
+    behalf = Subject.parse(proposal.on_behalf_of) if proposal.on_behalf_of else None
+    return request_by(Subject.parse(proposal.proposed_by), tenant, doing, behalf)
+
+
+def request_by(
+    subject: Subject, tenant: Tenant, doing: Doing, on_behalf_of: Subject | None = None
+) -> Request:
+    active, groups = standing_of(subject)
+    return Request(
+        subject=subject,
+        action=doing.action,
+        tenant=tenant.slug,
+        parameters=dict(doing.parameters),
+        target=doing.target,
+        amount=doing.amount,
+        currency=doing.currency,
+        on_behalf_of=on_behalf_of,
+        groups=groups,
+        active=active,
+    )
+
+
+def standing_of(subject: Subject) -> tuple[bool, frozenset[str]]:
+    """Whether the subject may act at all, and the groups of a person.
+
+    An agent or a service account that is not set up here may not.
+    """
+    match subject.type:
+        case SubjectType.PERSON:
+            user = User.objects.filter(username=subject.id, is_active=True).first()
+            return user is not None, groups_of(user) if user else frozenset()
+        case SubjectType.AGENT | SubjectType.SERVICE:
+            known = ServiceAccount.objects.filter(kind=subject.type, slug=subject.id, active=True)
+            return known.exists(), frozenset()
+        case _:
+            return True, frozenset()
+
+
+def groups_of(user: User) -> frozenset[str]:
+    return frozenset(user.groups.values_list("name", flat=True))
+
+
+def person(user: User) -> Subject:
+    return Subject(SubjectType.PERSON, user.get_username())
+
+
+def what_lacks(user: User, tenant: Tenant) -> str:
+    """Why this person may approve nothing of the tenant now, in words; empty: entitled."""
+    if not user.is_active:
+        return "has no active account any more"
+    if not holds(user, APPROVE_RIGHT, tenant):
+        return f"may not approve for {tenant.name}"
+    return ""
+
+
+def proposers_of(proposal: Proposal) -> frozenset[Subject]:
+    """Who asked, and for whom: of the proposal and of each that asked for the same before it."""
+    chain = Proposal.objects.filter(root=proposal.root)
+    named = chain.values_list("proposed_by", "on_behalf_of", "asked_by")
+    return frozenset(Subject.parse(text) for row in named for text in row if text)
+
+
+def approvals_of(
+    proposal: Proposal,
+    tenant: Tenant,
+    doing: Doing | None = None,
+    operation: UUID | None = None,
+    *,
+    rights: bool = True,
+) -> Approvals:
+    """What was approved, as it counts now.
+
+    Args:
+        doing: what is about to be sent; None: nothing yet, and nothing is compared.
+        operation: the one that wants to use the approval.
+        rights: whether each approver is asked for, which a page does not.
+    """
+    return Approvals(
+        expires_at=proposal.expires_at,
+        given=given_to(proposal, tenant, rights),
+        changed=changed_from(proposal, doing) if doing is not None else (),
+        used=proposal.used_by is not None and proposal.used_by != operation,
+        proposers=proposers_of(proposal),
+        closed=CLOSED[ProposalState(proposal.state)],
+    )
+
+
+def given_to(proposal: Proposal, tenant: Tenant, rights: bool) -> tuple[Given, ...]:
+    """Every approval of a proposal, as it counts now."""
+    rows = proposal.answers.select_related("by").prefetch_related("by__groups")
+    answers = list(rows.order_by("at", "id"))
+    latest = {answer.subject: answer for answer in answers}
+    return tuple(
+        as_given(answer, latest[answer.subject], proposal, tenant if rights else None)
+        for answer in answers
+        if answer.answer == Answer.APPROVE
+    )
+
+
+def as_given(
+    answer: Approval, latest: Approval, proposal: Proposal, tenant: Tenant | None
+) -> Given:
+    by = person(answer.by) if answer.by else Subject.parse(answer.subject)
+    groups = answer.by.groups.all() if answer.by else ()
+    return Given(
+        by=by,
+        at=answer.at,
+        groups=frozenset(group.name for group in groups),
+        lacks=what_lacks(answer.by, tenant) if answer.by and tenant else "",
+        withdrawn=latest.answer == Answer.WITHDRAW,
+        fits=answer.digest == proposal.parameters_digest,
+    )
+
+
+def changed_from(proposal: Proposal, doing: Doing) -> tuple[str, ...]:
+    """What of an action is otherwise than it was proposed."""
+    same_parameters = has_digest(
+        action_of(doing.action, doing.parameters), proposal.parameters_digest
+    )
+    compared = {
+        "the action": doing.action == proposal.action,
+        "the parameters": same_parameters,
+        "the target": doing.target == proposal.target,
+        "the amount": amount_text(doing.amount) == amount_text(proposal.amount),
+        "the currency": doing.currency == proposal.currency,
+        "the precondition": dict(doing.precondition) == sealed_of(proposal)["precondition"],
+    }
+    return tuple(name for name, same in compared.items() if not same)
+
+
+def sealed_of(proposal: Proposal) -> dict[str, Any]:
+    """The parameters and the precondition of a proposal."""
+    plain: dict[str, Any] = json.loads(unseal(proposal.parameters_sealed, PROPOSED))
+    return plain
+
+
+def doing_of(proposal: Proposal) -> Doing:
+    """The action that a proposal proposes."""
+    plain = sealed_of(proposal)
+    return Doing(
+        proposal.action,
+        proposal.target,
+        plain["parameters"],
+        proposal.amount,
+        proposal.currency,
+        plain["precondition"],
+    )
+
+
+def in_force(root: UUID) -> Proposal:
+    """The latest proposal of those that ask for the same: the approval of it is what counts."""
+    return Proposal.objects.filter(root=root).order_by("-id")[0]
+
+
+# --- the answer ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A question to the boundary, and what it is about for the record."""
+
+    request: Request
+    approvals: Approvals | None
+    version: PolicyVersion | None
+    tenant: Tenant
+    proposal: Proposal | None = None
+    run: UUID | None = None
+    step: str = ""
+    operation: UUID | None = None
+
+    def answered(self, now: datetime) -> Verdict:
+        """What the built-in boundary says at `now`, the database's time."""
+        policy = self.version.policy if self.version else None
+        return evaluate(self.request, policy, self.approvals, now)
+
+
+def record(asking: Asking, verdict: Verdict, asked: Asked) -> AuthorisationRecord:
+    """Record an answer, in the caller's transaction. No parameter is in the open (promise P9)."""
+    inputs = {
+        "request": asking.request.as_json(),
+        "approvals": asking.approvals.as_json() if asking.approvals else None,
+    }
+    text = json.dumps(inputs).encode()
+    behalf = asking.request.on_behalf_of
+    return AuthorisationRecord.objects.create(
+        tenant=asking.tenant,
+        asked=asked,
+        subject=str(asking.request.subject),
+        on_behalf_of=str(behalf) if behalf else "",
+        action=asking.request.action[:100],
+        allowed=verdict.allowed,
+        failed=verdict.check,
+        reason=verdict.reason[:1000],
+        findings=[finding.as_json() for finding in verdict.findings],
+        policy=asking.version,
+        inputs_digest=digest(inputs),
+        inputs_sealed=seal(text, ASKED) if len(text) <= LARGEST_KEPT else None,
+        decision_id=verdict.decision_id[:200],
+        proposal=asking.proposal,
+        run=asking.run,
+        step=asking.step,
+        operation=asking.operation,
+    )
+
+
+def inputs_of(row: AuthorisationRecord) -> tuple[Request, Approvals | None] | None:
+    """What was asked then; None where it was too large to be kept.
+
+    Raises:
+        UsageError: it names a subject that this version does not know.
+    """
+    if row.inputs_sealed is None:
+        return None
+    plain = json.loads(unseal(row.inputs_sealed, ASKED))
+    given = plain["approvals"]
+    request = Request.from_json(plain["request"])
+    return request, Approvals.from_json(given) if given is not None else None
+
+
+def subject_named(text: str, workflow: str) -> Subject:
+    """Who proposes: whom the author names, or the workflow itself."""
+    return Subject.parse(text) if text else Subject(SubjectType.WORKFLOW, workflow)

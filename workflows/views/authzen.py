@@ -1,0 +1,93 @@
+"""Where executors elsewhere ask the boundary: the OpenID AuthZEN Authorization API 1.0.
+
+`POST /access/v1/evaluation` and `/access/v1/evaluations`, with a bearer token. No session, no page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
+
+from workflows.core.boundary.authzen import batch_of
+from workflows.core.errors import UsageError
+from workflows.core.json_text import NotJson, parse
+from workflows.core.words import is_storable
+from workflows.models import Tenant
+from workflows.services.access_tokens import known_token
+from workflows.services.served_boundary import evaluated, evaluated_all
+
+MAX_BYTES = 256 * 1024
+REQUEST_ID = "X-Request-ID"
+LONGEST_ID = 200
+
+
+@csrf_exempt
+@require_POST
+def evaluation(request: HttpRequest) -> HttpResponse:
+    return answered(request, evaluated)
+
+
+@csrf_exempt
+@require_POST
+def evaluations(request: HttpRequest) -> HttpResponse:
+    """Several at once; without a list it is the same as one."""
+    return answered(request, one_or_all)
+
+
+def one_or_all(document: Any, tenant: Tenant) -> dict[str, Any]:
+    batch = batch_of(document)
+    if batch is None:
+        return evaluated(document, tenant)
+    return {"evaluations": evaluated_all(batch, tenant)}
+
+
+def answered(request: HttpRequest, ask: Callable[[Any, Tenant], dict[str, Any]]) -> HttpResponse:
+    """Let in whoever has a token, read the body within its limit, and answer."""
+    scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+    token = known_token(text.strip()) if scheme.lower() == "bearer" else None
+    if token is None:
+        challenge = {"WWW-Authenticate": "Bearer"}
+        return said(request, "a valid bearer token is needed", HTTPStatus.UNAUTHORIZED, challenge)
+    if request.content_type != "application/json":
+        return said(request, "application/json is needed", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+    body = request.read(MAX_BYTES + 1)
+    if len(body) > MAX_BYTES:
+        return said(request, f"{MAX_BYTES:,} bytes at most", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+    try:
+        answer = ask(parse(body), token.tenant)
+    except (NotJson, UsageError) as error:
+        return said(request, str(error), HTTPStatus.BAD_REQUEST)
+    return traced(request, JsonResponse(answer))
+
+
+def said(
+    request: HttpRequest, message: str, status: HTTPStatus, headers: dict[str, str] | None = None
+) -> HttpResponse:
+    return traced(request, JsonResponse({"error": message}, status=status, headers=headers))
+
+
+def traced(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Give the sender's own ID of the request back."""
+    asked = request.headers.get(REQUEST_ID, "")
+    if asked and is_storable(asked, LONGEST_ID) and asked.isprintable():
+        response.headers[REQUEST_ID] = asked
+    return response
+
+
+@require_safe
+def configuration(request: HttpRequest) -> HttpResponse:
+    """What the specification has a decision point say of itself."""
+    here = request.build_absolute_uri("/").rstrip("/")
+    return JsonResponse(
+        {
+            "policy_decision_point": here,
+            "access_evaluation_endpoint": here + reverse("access_evaluation"),
+            "access_evaluations_endpoint": here + reverse("access_evaluations"),
+        }
+    )
