@@ -15,12 +15,24 @@ from django.db.models.functions import Now
 from django.http import Http404
 from guardian.shortcuts import get_objects_for_user, get_users_with_perms
 
+from reconciliation.core import standing
+from reconciliation.core.standing import Standing
 from reconciliation.core.states import HoldState
-from reconciliation.models import DispatchStop, Hold, Operation, Provider, ReviewQueue
+from reconciliation.models import (
+    AuditEntry,
+    DispatchStop,
+    Hold,
+    Operation,
+    Provider,
+    ReviewQueue,
+)
 from workflows.access import visible_runs, visible_tenants
+from workflows.services.runs import STARTED
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+
+    from workflows.models import Run
 
 
 def visible_queues(user: User) -> QuerySet[ReviewQueue]:
@@ -120,10 +132,62 @@ def has_decider(queue: ReviewQueue) -> bool:
     return bool(queue.owners.filter(is_active=True, pk__in=deciders).exists())
 
 
+def standing_of(user: User, hold: Hold) -> Standing:
+    """How `user` stands to a hold, whose run, queue and open proposal come with it."""
+    seconds = user.is_superuser if hold.queue is None else has_right(user, "second", hold.queue)
+    return Standing(
+        decides=may_decide(user, hold),
+        seconds=seconds,
+        started=hold.run is not None and has_started(user, hold.run),
+        proposed=hold.proposal is not None and hold.proposal.by_id == user.pk,
+    )
+
+
+def has_right(user: User, right: str, queue: ReviewQueue) -> bool:
+    return bool(user.has_perm(f"reconciliation.{right}", queue))
+
+
+def has_started(user: User, run: Run) -> bool:
+    """Whether a run, or one that it descends from, was started by `user`, as the record says."""
+    objects = []
+    line: Run | None = run
+    while line is not None:
+        objects.append(f"run:{line.pk}")
+        line = line.parent
+    started = AuditEntry.objects.filter(object__in=objects, verb=STARTED)
+    return started.filter(actor__startswith=f"user:{user.pk} ").exists()
+
+
+def why_not_decide(user: User, hold: Hold) -> str:
+    """Why this person may not decide or propose; empty when they may."""
+    return standing.why_not_decide(standing_of(user, hold))
+
+
 def ensure_may_decide(user: User, hold: Hold) -> None:
     """Raises `PermissionDenied`: this person may not decide this hold."""
-    if not may_decide(user, hold):
-        raise PermissionDenied("You may look at this case, and its queue's owners decide it.")
+    deny(standing.why_not_decide(standing_of(user, hold)))
+
+
+def ensure_may_confirm(user: User, hold: Hold) -> None:
+    """Raises `PermissionDenied`: this person may neither confirm nor refuse what is proposed."""
+    deny(standing.why_not_confirm(standing_of(user, hold)))
+
+
+def ensure_may_withdraw(user: User, hold: Hold) -> None:
+    """Raises `PermissionDenied`: what is proposed is not theirs."""
+    deny(standing.why_not_withdraw(standing_of(user, hold)))
+
+
+def deny(why: str) -> None:
+    if why:
+        raise PermissionDenied(why)
+
+
+def other_seconds(user: User, queue: ReviewQueue) -> list[User]:
+    """Those beside `user` who may confirm what is proposed in a queue, by name."""
+    found = get_users_with_perms(queue, only_with_perms_in=["second"], with_group_users=True)
+    others = (each for each in found if each.is_active and each != user)
+    return sorted(others, key=lambda each: each.get_username())
 
 
 def open_holds(user: User) -> QuerySet[Hold]:

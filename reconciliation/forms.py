@@ -9,7 +9,7 @@ from django import forms
 
 from reconciliation.core.states import DecisionKind
 from reconciliation.pages import Draft, EvidenceChoice
-from reconciliation.services.decisions import MIN_NOTE, Answer
+from reconciliation.services.answers import MIN_NOTE, Answer
 
 INCOMPLETE = "This form is incomplete. Reload the page: what is on record stays."
 

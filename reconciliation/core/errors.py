@@ -7,6 +7,7 @@ RomulusError
 │   └── InvalidDecision        a decision that lacks what it needs; names the field
 └── Conflict
     ├── AlreadyDecided         somebody decided first; carries the decision
+    ├── ProposalVoid           what a proposal rested on has changed
     ├── NotAllowed             this decision is not safe or not this person's
     ├── DispatchTurnedOff      between the decision to send and the send
     └── RunCancelled           likewise
@@ -41,6 +42,10 @@ class AlreadyDecided(Conflict):
     def __init__(self, message: str, decision: Any = None) -> None:
         super().__init__(message)
         self.decision = decision
+
+
+class ProposalVoid(Conflict):
+    """What this proposal rested on has changed."""
 
 
 class DispatchTurnedOff(Conflict):

@@ -21,7 +21,7 @@ from reconciliation.pages import (
     Overtaken,
 )
 from reconciliation.selectors.words import DECISIONS, name_of, owners_of, recorded
-from reconciliation.services.decisions import code_of
+from reconciliation.services.answers import code_of
 
 ONLY_OWNERS = "You can read this case, but not decide it."
 NAMED_OWNERS = 5

@@ -8,7 +8,7 @@ from reconciliation.core.states import DecisionKind
 from reconciliation.models import Hold
 from reconciliation.pages import DecisionOption, Draft, Need
 from reconciliation.selectors.options import note_need
-from reconciliation.services.decisions import offers_on
+from reconciliation.services.offers import offers_on
 
 
 def run_options(hold: Hold, draft: Draft) -> tuple[DecisionOption, ...]:

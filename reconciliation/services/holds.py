@@ -13,6 +13,7 @@ from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
 from reconciliation.core.states import HoldState, OperationState
 from reconciliation.models import Hold, Operation, ReviewQueue
 from reconciliation.services.audit import add_entry
+from reconciliation.services.proposals import end_as_void
 from workflows.core.states import RunState
 from workflows.models import Run
 from workflows.services.claims import Claim
@@ -103,9 +104,9 @@ def why_closed(hold: Hold) -> str:
 
 def close_by_proof(operation: Operation) -> bool:
     """Close the open hold of an operation whose outcome was proven; False when it has none."""
-    closed = Hold.objects.filter(operation=operation, state=HoldState.OPEN).update(
-        state=HoldState.CLOSED, closed_at=Now()
-    )
+    holds = Hold.objects.filter(operation=operation, state=HoldState.OPEN)
+    end_as_void(holds, "Proof arrived, and the hold was closed by it.")
+    closed = holds.update(state=HoldState.CLOSED, closed_at=Now())
     if closed:
         add_entry("system", "hold closed by proof", f"operation:{operation.pk}", {})
     return bool(closed)

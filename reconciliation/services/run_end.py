@@ -13,6 +13,7 @@ from reconciliation.core.states import SETTLED, HoldState, OperationState
 from reconciliation.models import Hold, Operation
 from reconciliation.services.audit import add_entry
 from reconciliation.services.holds import ensure_moved
+from reconciliation.services.proposals import end_as_void
 from workflows.core.standing import KnownOperation
 
 
@@ -54,6 +55,7 @@ def close_open_holds(run: UUID, by: str, why: str, which: Q | None = None) -> No
     holds = Hold.objects.filter(which or Q(), run=run, state=HoldState.OPEN)
     closed = list(holds.values_list("pk", flat=True))
     if closed:
+        end_as_void(holds, f"The hold was closed: {why}.")
         holds.update(state=HoldState.CLOSED, closed_at=Now())
         detail = {"by": by, "holds": [str(hold) for hold in closed]}
         add_entry("system", f"hold closed: {why}", f"run:{run}", detail)

@@ -39,6 +39,7 @@ from reconciliation.core.facts import (
 from reconciliation.core.states import OperationState, Purpose
 from reconciliation.models import Evidence, Operation, Provider
 from reconciliation.services.facts import load_facts
+from reconciliation.services.following import decided_to_follow, next_in_place
 from reconciliation.services.holds import (
     ensure_moved,
     not_ready,
@@ -72,15 +73,20 @@ log = structlog.get_logger(__name__)
 def execute_write(claim: Claim, view: RunView) -> kinds.Result:
     """Take the step's one operation as far as it goes now; the handler of kind `write`."""
     operation = operation_of(claim)
-    if operation is None:
-        opened = first_opening(claim, view)
-        if not isinstance(opened, Operation):
-            return opened
-        operation = opened
-    else:
+    following = decided_to_follow(operation) if operation is not None else None
+    if operation is not None and following is None:
         # The stored intent counts. The author's code is not asked again: what it reads may have
         # changed meanwhile, and one key must never carry two requests.
         give_up_lost_sends(operation, claim)
+    else:
+        opened = (
+            next_in_place(claim, view, operation, following)
+            if operation is not None and following is not None
+            else first_opening(claim, view)
+        )
+        if not isinstance(opened, Operation):
+            return opened
+        operation = opened
     with structlog.contextvars.bound_contextvars(operation=str(operation.pk)):
         if not is_written_down(operation):
             open_by_sending(claim, operation)
@@ -175,7 +181,7 @@ def end_of_part(claim: Claim, operation: Operation, move: Move, facts: Facts) ->
     """What the worker gives back for a move that is not its own to make."""
     match move:
         case Advance(resource):
-            return advance(operation, resource)
+            return advance(claim, operation, resource)
         case Reject():
             return reject(claim, operation)
         case GiveUp():
@@ -213,7 +219,7 @@ def send_if_allowed(operation: Operation, claim: Claim, purpose: Purpose) -> Non
         log.info("operation.not_sent", reason="its run is to be cancelled")
 
 
-def advance(operation: Operation, resource: str) -> kinds.Result:
+def advance(claim: Claim, operation: Operation, resource: str) -> kinds.Result:
     """The effect is proven: verified, checkpoint and the move past the step in one commit (P7)."""
     receipt = {"operation": str(operation.pk), "resource": resource}
 
@@ -228,7 +234,20 @@ def advance(operation: Operation, resource: str) -> kinds.Result:
             )
         )
 
+    if operation.compensates_id is not None:
+        return undone(claim, operation, resource, verified)
     return kinds.Done(receipt, also=verified)
+
+
+def undone(
+    claim: Claim, operation: Operation, resource: str, verified: Callable[[], None]
+) -> kinds.Result:
+    """The step's effect was taken back: the run goes on as after one that was abandoned."""
+    assert claim.step.write is not None
+    if claim.step.write.on_abandon == "continue":
+        return kinds.Done(None, also=verified)
+    message = f"Its effect was undone, as decided: {operation.summary} ({resource})."
+    return kinds.Fail("undone", message, also=verified)
 
 
 def reject(claim: Claim, operation: Operation) -> kinds.Result:
@@ -240,7 +259,19 @@ def reject(claim: Claim, operation: Operation) -> kinds.Result:
             ensure_moved(Operation.objects.move(operation, OperationState.REJECTED))
 
     said = f"{operation.provider.name} refused it: {operation.summary}{detail}."
+    if operation.compensates_id is not None:
+        return undo_refused(claim, f"{said} What was to be undone is still there.", rejected)
     return fail_or_hold(claim, "rejected", f"{said} Nothing changed there.", rejected)
+
+
+def undo_refused(claim: Claim, message: str, rejected: Callable[[], None]) -> kinds.Hold:
+    """An effect that somebody wanted gone is still there: always a person's, never a silent end."""
+
+    def held() -> None:
+        rejected()
+        open_run_hold(claim, "undo_refused", message)
+
+    return kinds.Hold("undo_refused", message, also=held)
 
 
 def give_up(claim: Claim, operation: Operation) -> kinds.Result:

@@ -38,6 +38,7 @@ from workflows.core.steps import (
     StepFunction,
     StepOptions,
     Target,
+    UndoFunction,
     WaitOptions,
     WriteOptions,
     calling_place,
@@ -102,6 +103,7 @@ class StepKinds:
         timeout: timedelta = DEFAULT_TIMEOUT,
         on_failure: OnFailure = "fail",
         on_abandon: OnAbandon = "fail",
+        undo: UndoFunction | None = None,
         then: Target | None = None,
         sensitive: bool = False,
         retain: timedelta | None = None,
@@ -112,15 +114,20 @@ class StepKinds:
         The function returns an `Intent` and must not write by itself. It has no retries: whether
         a write may be sent again is the provider contract's matter, never the step's. `retries`
         is there to say so.
+
+        Args:
+            undo: a function of the run and the receipt (`{"operation": …, "resource": …}`) that
+                returns the `Intent` which takes the effect back, at the same provider. With it a
+                person may decide *undo*; the ledger sends and settles it like any write.
         """
         return self._adder(
             "write",
-            partial(output_of_write, retries=retries),
+            partial(output_of_write, retries=retries, undo=undo),
             retry=RetryPolicy(),
             timeout=timeout,
             on_failure=on_failure,
             then=then_of(then),
-            write=WriteOptions(provider, on_abandon),
+            write=WriteOptions(provider, on_abandon, undo),
             sensitive=sensitive,
             retain=retain,
         )

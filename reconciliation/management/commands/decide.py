@@ -13,8 +13,9 @@ from django.db.models import Q, QuerySet
 from reconciliation import access
 from reconciliation.core.errors import AlreadyDecided, InvalidDecision
 from reconciliation.core.states import DecisionKind, HoldState
-from reconciliation.models import Decision, Hold
-from reconciliation.services.decisions import OF_AN_EVENT, Answer, record_decision
+from reconciliation.models import Decision, DecisionProposal, Hold
+from reconciliation.services.decisions import Answer, record_decision
+from reconciliation.services.locking import OF_AN_EVENT
 from workflows.management.base import ConsoleCommand, Refused, WrongUse, an_id, positive
 
 
@@ -67,7 +68,7 @@ def hold_of(holds: QuerySet[Hold], case: UUID) -> Hold | None:
     return named.filter(state=HoldState.OPEN).first() or named.order_by("-opened_at", "-pk").first()
 
 
-def recorded(hold: Hold, user: User, answer: Answer) -> Decision:
+def recorded(hold: Hold, user: User, answer: Answer) -> Decision | DecisionProposal:
     try:
         return record_decision(hold.pk, user, answer)
     except InvalidDecision as error:
