@@ -185,9 +185,13 @@ def deny(why: str) -> None:
 
 def other_seconds(user: User, queue: ReviewQueue) -> list[User]:
     """Those beside `user` who may confirm what is proposed in a queue, by name."""
-    found = get_users_with_perms(queue, only_with_perms_in=["second"], with_group_users=True)
-    others = (each for each in found if each.is_active and each != user)
-    return sorted(others, key=lambda each: each.get_username())
+    found: QuerySet[User] = get_users_with_perms(
+        queue, only_with_perms_in=["second"], with_group_users=True
+    )
+    return sorted(
+        (each for each in found if each.is_active and each != user),
+        key=lambda each: each.get_username(),
+    )
 
 
 def open_holds(user: User) -> QuerySet[Hold]:

@@ -56,9 +56,18 @@ def ensure_unchanged(hold: Hold, version: int) -> None:
         )
     if hold.state != HoldState.OPEN or hold.version != version:
         last = last_decision(hold)
-        kind = last.kind.replace("_", " ") if last else ""
-        who = f"{last.by_name} decided first: {kind}" if last else "it has changed"
-        raise AlreadyDecided(f"Nothing was recorded of yours: {who}.", last)
+        first = what_came_first(hold, version, last)
+        raise AlreadyDecided(f"Nothing was recorded of yours: {first}.", last)
+
+
+def what_came_first(hold: Hold, version: int, last: Decision | None) -> str:
+    """What has happened to a hold since its `version` was read, in a few words."""
+    if last is not None and last.hold_version >= version:
+        return f"{last.by_name} decided first: {last.kind.replace('_', ' ')}"
+    ended = hold.proposals.filter(hold_version__gte=version - 1).order_by("-hold_version").first()
+    if ended is not None:
+        return f"what {ended.by_name} proposed has ended meanwhile"
+    return "it has changed"
 
 
 def last_decision(hold: Hold) -> Decision | None:
