@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Now
@@ -124,6 +125,18 @@ def may_decide(user: User, hold: Hold) -> bool:
     return bool(user.has_perm("reconciliation.decide", hold.queue))
 
 
+def may_review(user: User, hold: Hold) -> bool:
+    """Whether somebody may decide a hold or confirm what others propose on it."""
+    return may_decide(user, hold) or (
+        hold.queue is not None and has_right(user, "second", hold.queue)
+    )
+
+
+def ensure_may_review(user: User, hold: Hold) -> None:
+    """Raises `PermissionDenied`: this person may neither decide this hold nor confirm there."""
+    deny("" if may_review(user, hold) else standing.NOT_YOURS)
+
+
 def has_decider(queue: ReviewQueue) -> bool:
     """Whether one of the queue's owners is active and may decide its holds."""
     deciders = get_users_with_perms(
@@ -185,13 +198,9 @@ def deny(why: str) -> None:
 
 def other_seconds(user: User, queue: ReviewQueue) -> list[User]:
     """Those beside `user` who may confirm what is proposed in a queue, by name."""
-    found: QuerySet[User] = get_users_with_perms(
-        queue, only_with_perms_in=["second"], with_group_users=True
-    )
-    return sorted(
-        (each for each in found if each.is_active and each != user),
-        key=lambda each: each.get_username(),
-    )
+    found = get_users_with_perms(queue, only_with_perms_in=["second"], with_group_users=True)
+    others = get_user_model().objects.filter(is_active=True, pk__in=found).exclude(pk=user.pk)
+    return list(others.order_by("username"))
 
 
 def open_holds(user: User) -> QuerySet[Hold]:

@@ -28,13 +28,14 @@ page otherwise (told apart by the `HX-Target` header):
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, Literal
 from uuid import UUID
 
 from reconciliation.core.classify import BEFORE_SEND, Phase
 from reconciliation.core.states import TransmissionState
+from reconciliation.decision_pages import CorrectionForm, Linked, ProposalShown
 from workflows.core.durations import took
 from workflows.pages import Fact, Link, Pager
 
@@ -299,6 +300,7 @@ class DecisionOption:
     warning: str = ""
     needs_resource: bool = False
     needs_until: bool = False
+    takes_two: bool = False  # somebody else confirms it before anything moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,12 +322,17 @@ class Draft:
     code: str = ""
     until: str = ""
 
+    @property
+    def typed(self) -> dict[str, str]:
+        return asdict(self)
+
 
 @dataclass(frozen=True, slots=True)
 class DecisionForm:
     """The form of a case that the reader may decide.
 
-    `url` takes the decision, `page_url` is the page of the case.
+    `url` takes the decision, `draft_url` what is typed; `page_url` is the page of the case.
+    `draft_saved_at`: when what `draft` holds was kept, where it was typed earlier.
     """
 
     url: str
@@ -339,6 +346,12 @@ class DecisionForm:
     evidence: tuple[EvidenceChoice, ...] = ()
     draft: Draft = field(default=Draft())
     errors: dict[str, str] = field(default_factory=dict)
+    draft_url: str = ""
+    draft_saved_at: datetime | None = None
+
+    @property
+    def takes_two(self) -> bool:
+        return any(option.takes_two for option in self.offered)
 
     @property
     def offered(self) -> tuple[DecisionOption, ...]:
@@ -355,12 +368,13 @@ class DecisionForm:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A decision on the record."""
+    """A decision on the record; `state` as in the vocabulary of decisions."""
 
     title: str
     note: str
     by: str
     at: datetime
+    state: str = "recorded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,6 +421,10 @@ class OperationPage:
     not_yours: str = ""  # why the reader may not decide an open case
     decision: Recorded | None = None  # the latest
     overtaken: Overtaken | None = None
+    proposal: ProposalShown | None = None
+    correction: CorrectionForm | None = None
+    linked: tuple[Linked, ...] = ()
+    irreversible: bool = False
     is_final: bool = False
 
     @property
@@ -439,6 +457,8 @@ class HeldRunPage:
     not_yours: str = ""
     decision: Recorded | None = None
     overtaken: Overtaken | None = None
+    proposal: ProposalShown | None = None
+    correction: CorrectionForm | None = None
 
     @property
     def is_held(self) -> bool:

@@ -106,7 +106,17 @@ class ProviderForm(ProviderFormBase):
 class QueueForm(QueueFormBase):
     class Meta:
         model = ReviewQueue
-        fields = ("name", "slug", "tenant", "provider", "action", "owners", "due_after")
+        fields = (
+            "name",
+            "slug",
+            "tenant",
+            "provider",
+            "action",
+            "owners",
+            "due_after",
+            "approvals_needed",
+            "second_from",
+        )
         help_texts = {
             "tenant": "Empty takes any. Owners may see this tenant and what was sent for it.",
             "provider": "Empty takes any. Of several queues the most specific one takes a hold.",
@@ -114,6 +124,10 @@ class QueueForm(QueueFormBase):
             "owners": "They decide what is held here, and may see it. Whoever is taken off loses "
             "that right.",
             "due_after": "Hours:minutes:seconds after which a hold is late.",
+            "approvals_needed": "With two, the first person's decision is a proposal: it counts "
+            "once somebody else with the right “second” confirms it. Owners have that right.",
+            "second_from": "From this amount on, in the operation's own currency, it takes two "
+            "people anyway. Empty: no amount does.",
         }
 
 

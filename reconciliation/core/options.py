@@ -27,8 +27,8 @@ from reconciliation.core.second_identity import Undoing, why_not_replace, why_no
 from reconciliation.core.states import DecisionKind, EvidenceKind, OperationState
 
 CANNOT_BE_CALLED_BACK = (
-    "It cannot be called back, and no key guards a second send. If the first one arrived, it would "
-    "happen twice.",
+    "It cannot be called back, and there is no key that guards a second send. If the first one "
+    "arrived, it would happen twice.",
     "Nothing at this provider.",
 )
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from reconciliation.core.facts import HOLD_SENTENCES, HoldReason, Sentence
 from reconciliation.core.states import DecisionKind
-from reconciliation.models import Decision, Hold, Operation
+from reconciliation.models import Decision, DecisionProposal, Hold, Operation
 from reconciliation.pages import Owner, Recorded, Window
 from reconciliation.services.providers import contract_of
 
@@ -18,7 +18,10 @@ DECISIONS: dict[str, str] = {
     DecisionKind.APPLIED: "It is done",
     DecisionKind.SEND_AGAIN: "It is not done: send it again",
     DecisionKind.ABANDON: "Abandon this operation",
+    DecisionKind.REPLACE: "Replace it with a new operation",
+    DecisionKind.UNDO: "Undo it with a second operation",
     DecisionKind.KEEP_HOLDING: "Keep holding",
+    DecisionKind.CORRECTION: "Correction",
     DecisionKind.TRY_AGAIN: "Try the step again",
     DecisionKind.FAIL_RUN: "End the run",
 }
@@ -36,6 +39,10 @@ RUN_HOLDS: dict[str, str] = {
     "payload_unfit": "A payload type that fits what came, then trying it again: it reads the same "
     "event.",
     "event_purged": "Ending the run: what the event brought is kept no more.",
+    "intent_changed": "The workflow meaning what was decided on again, then trying the step again.",
+    "undo_missing": "A version of the workflow that says how it is undone; or undoing it at the "
+    "provider by hand, then ending the run.",
+    "undo_refused": "Undoing it at the provider by hand, then ending the run.",
     "output_not_storable": "A corrected step, then trying it again.",
 }
 
@@ -92,7 +99,19 @@ def amount_of(operation: Operation) -> str:
 
 def recorded(decision: Decision) -> Recorded:
     title = DECISIONS.get(decision.kind, decision.kind)
-    return Recorded(title, decision.note, decision.by_name, decision.at)
+    return Recorded(title, decision.note, both_names(decision), decision.at)
+
+
+def both_names(decision: Decision) -> str:
+    """Who decided; where it took two, who confirmed it as well."""
+    if not decision.second_name:
+        return decision.by_name
+    return f"{decision.by_name}, confirmed by {decision.second_name}"
+
+
+def proposed(proposal: DecisionProposal) -> Recorded:
+    title = DECISIONS.get(proposal.kind, proposal.kind)
+    return Recorded(title, proposal.note, proposal.by_name, proposal.at, "proposed")
 
 
 def clock(at: datetime) -> str:

@@ -24,6 +24,7 @@ from reconciliation.services.answers import OTHER_CASE, check_code, check_note
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.drafts import forget
 from reconciliation.services.locking import last_decision, locked
+from workflows.failpoints import failpoint
 
 log = structlog.get_logger(__name__)
 
@@ -50,6 +51,7 @@ def correct(hold_id: UUID, user: User, given: CorrectionGiven) -> Decision:
         InvalidDecision: note or code is missing.
         NotAllowed: nothing was decided.
     """
+    failpoint("before_decision")
     with transaction.atomic():
         hold = locked(hold_id)
         access.ensure_may_decide(user, hold)
@@ -62,7 +64,9 @@ def correct(hold_id: UUID, user: User, given: CorrectionGiven) -> Decision:
             raise NotAllowed(NOTHING_TO_CORRECT)
         check_note(given.note)
         check_code(hold, given.code)
-        return write(hold, decision, user, given)
+        correction = write(hold, decision, user, given)
+    failpoint("after_decision")
+    return correction
 
 
 def ensure_new(token: UUID) -> None:

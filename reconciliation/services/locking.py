@@ -62,7 +62,7 @@ def ensure_unchanged(hold: Hold, version: int) -> None:
 
 def what_came_first(hold: Hold, version: int, last: Decision | None) -> str:
     """What has happened to a hold since its `version` was read, in a few words."""
-    if last is not None and last.hold_version >= version:
+    if last is not None and (hold.state != HoldState.OPEN or last.hold_version >= version):
         return f"{last.by_name} decided first: {last.kind.replace('_', ' ')}"
     ended = hold.proposals.filter(hold_version__gte=version - 1).order_by("-hold_version").first()
     if ended is not None:

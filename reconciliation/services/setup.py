@@ -21,7 +21,7 @@ from reconciliation.services.audit import actor_of, add_entry
 
 log = structlog.get_logger(__name__)
 
-OF_A_QUEUE = ("view_reviewqueue", "decide", "assign")
+OF_A_QUEUE = ("view_reviewqueue", "decide", "assign", "second")
 OF_ITS_TENANT = ("view_tenant", "view_payloads", "control_runs")
 
 

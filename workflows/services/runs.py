@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -76,20 +77,17 @@ def start(
         workflow, input, tenant=tenant.pk, version=version, start_key=start_key, labels=labels
     )
     failpoint("before_start")
-    if not (store([run]) if by is None else store_by(by, run)):
+    # Without a person to record, storing is one statement and needs no transaction.
+    with transaction.atomic() if by is not None else nullcontext():
+        stored = store([run])
+        if stored and by is not None:
+            record(actor_of(by), STARTED, f"run:{run.pk}")
+    if not stored:
         return started_before(run)
     failpoint("after_start")
     hints.run_is_ready(run.pk)
     log.info("run.started", run=str(run.pk), workflow=run.workflow, version=run.version)
     return run
-
-
-def store_by(user: User, run: Run) -> bool:
-    with transaction.atomic():
-        stored = bool(store([run]))
-        if stored:
-            record(actor_of(user), STARTED, f"run:{run.pk}")
-    return stored
 
 
 def start_many(
