@@ -243,6 +243,8 @@ def test_owners_that_are_set_get_their_rights_and_are_on_record(admin: Client) -
         "action": "",
         "owners": [str(owner.pk)],
         "due_after": "02:00:00",
+        "approvals_needed": "2",
+        "second_from": "",
     }
     url = reverse("admin:reconciliation_reviewqueue_change", args=[queue.pk])
     answer = admin.post(url, fields)
@@ -252,7 +254,12 @@ def test_owners_that_are_set_get_their_rights_and_are_on_record(admin: Client) -
     assert form_at(client, url_of(hold.operation)).offered
     entries = {entry.verb: entry for entry in AuditEntry.objects.filter(object="queue:payments")}
     assert entries["set owners"].detail == {"added": ["owner_1"], "removed": ["reviewer_1"]}
-    assert set(entries["set up"].detail["fields"]) == {"due_after", "owners", "tenant"}
+    assert set(entries["set up"].detail["fields"]) == {
+        "approvals_needed",
+        "due_after",
+        "owners",
+        "tenant",
+    }
 
 
 def test_rights_on_one_queue_are_given_through_its_page_and_on_record(admin: Client) -> None:

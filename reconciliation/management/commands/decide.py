@@ -30,7 +30,7 @@ KINDS = [kind.value for kind in (*DecisionKind, *Verdict)]
 class Command(ConsoleCommand):
     help = (
         "Record a decision on a hold or on the open hold of an operation, in somebody's name. "
-        "Where the queue takes two people it is a proposal, which somebody else confirms or refuses."
+        "Where the queue takes two people it is a proposal, which another confirms or refuses."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
