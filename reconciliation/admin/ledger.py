@@ -9,7 +9,15 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from reconciliation import access
-from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation, Transmission
+from reconciliation.models import (
+    AuditEntry,
+    Decision,
+    DecisionProposal,
+    Evidence,
+    Hold,
+    Operation,
+    Transmission,
+)
 from workflows.admin import ReadOnly
 
 
@@ -101,16 +109,32 @@ class HoldAdmin(ReadOnly):
         return access.visible_holds(request.user)  # type: ignore[arg-type]
 
 
-@admin.register(Decision)
-class DecisionAdmin(ReadOnly):
-    list_display = ("id", "hold", "kind", "by_name", "at")
+class OfAHold(ReadOnly):
+    """What people decide or propose on a hold, for those who may see it."""
+
     list_filter = ("kind",)
     search_fields = ("id", "hold__id", "operation__id", "by_name")
     ordering = ("-id",)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Decision]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         visible = access.visible_holds(request.user)  # type: ignore[arg-type]
         return super().get_queryset(request).filter(hold__in=visible)
+
+
+@admin.register(Decision)
+class DecisionAdmin(OfAHold):
+    list_display = ("id", "hold", "kind", "by_name", "second_name", "at")
+
+
+@admin.register(DecisionProposal)
+class DecisionProposalAdmin(OfAHold):
+    list_display = ("id", "hold", "kind", "by_name", "became", "at")
+    list_select_related = ("end",)
+
+    @admin.display(description="Became")
+    def became(self, row: DecisionProposal) -> str:
+        end = getattr(row, "end", None)
+        return end.kind if end is not None else "open"
 
 
 @admin.register(AuditEntry)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+import django.core.validators
 import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.conf import settings
@@ -155,7 +156,13 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="reviewqueue",
             name="second_from",
-            field=models.DecimalField(blank=True, decimal_places=4, max_digits=20, null=True),
+            field=models.DecimalField(
+                blank=True,
+                decimal_places=4,
+                max_digits=20,
+                null=True,
+                validators=[django.core.validators.MinValueValidator(0)],
+            ),
         ),
         migrations.AlterField(
             model_name="operation",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.conf import settings
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 
@@ -34,7 +35,9 @@ class ReviewQueue(models.Model):
     approvals_needed = models.PositiveSmallIntegerField(
         default=1, choices=[(1, "one person"), (2, "two people")]
     )
-    second_from = models.DecimalField(max_digits=20, decimal_places=4, null=True, blank=True)
+    second_from = models.DecimalField(
+        max_digits=20, decimal_places=4, null=True, blank=True, validators=[MinValueValidator(0)]
+    )
 
     class Meta:
         constraints = [

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from reconciliation.access import why_not_decide
 from reconciliation.core.states import DecisionKind
 from reconciliation.decision_pages import CorrectionForm, ProposalShown
-from reconciliation.models import Decision
+from reconciliation.models import Decision, DecisionDraft
 from reconciliation.pages import DecisionForm, DecisionOption, EvidenceChoice, Recorded
 from reconciliation.selectors.attempts import Attempted
 from reconciliation.selectors.forms_shown import correction_of, form_of, may_not_decide
@@ -37,14 +37,15 @@ def open_parts(
     options: tuple[DecisionOption, ...],
     evidence: tuple[EvidenceChoice, ...],
     attempted: Attempted,
+    kept: DecisionDraft | None,
 ) -> DecideParts:
-    """Of an open hold. While something is proposed on it that still holds, there is no form."""
+    """Of an open hold; `kept` is what the reader has typed on it. While something is proposed on
+    it that still holds, there is no form."""
     hold = ground.hold
     proposal = proposal_shown(ground, user, options, attempted)
     not_yours = may_not_decide(hold, user)
     if not_yours or (proposal is not None and not proposal.is_void):
         return DecideParts(not_yours=not_yours, proposal=proposal)
-    kept = draft_of(user, hold.case_id)
     form = form_of(hold, options, evidence, ground.now, attempted, kept)
     return DecideParts(decide=form, proposal=proposal)
 

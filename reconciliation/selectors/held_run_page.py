@@ -12,10 +12,11 @@ from reconciliation.models import Decision, Hold
 from reconciliation.pages import BlockedStep, HeldRunPage
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
 from reconciliation.selectors.decide_parts import DecideParts, decided_parts, open_parts
-from reconciliation.selectors.forms_shown import overtaken
+from reconciliation.selectors.forms_shown import drafted, overtaken
 from reconciliation.selectors.record import decision_entry, hold_entries, proposal_entries
 from reconciliation.selectors.run_options import run_options
 from reconciliation.selectors.words import clock, owner_of, sentence_of
+from reconciliation.services.drafts import draft_of
 from reconciliation.services.offers import ground_of
 from workflows.models import Run
 from workflows.pages import Fact, Link
@@ -71,8 +72,9 @@ def decide_parts(
             decision.hold = hold
         return decided_parts(decisions, user, attempted)
     ground = ground_of(hold)
-    options = run_options(ground, user, attempted.draft)
-    return open_parts(ground, user, options, (), attempted)
+    kept = draft_of(user, hold.case_id)
+    options = run_options(ground, user, drafted(attempted, kept))
+    return open_parts(ground, user, options, (), attempted, kept)
 
 
 NOTHING_RUNS = "No step of it runs until someone decides."

@@ -19,7 +19,7 @@ from reconciliation.selectors.case import Case, load_case
 from reconciliation.selectors.contract import contract_card
 from reconciliation.selectors.decide_parts import DecideParts, decided_parts, open_parts
 from reconciliation.selectors.evidence import cards_of, choices_of, is_stale, says
-from reconciliation.selectors.forms_shown import overtaken
+from reconciliation.selectors.forms_shown import drafted, overtaken
 from reconciliation.selectors.ladder import in_common, ladder_of, summary_of
 from reconciliation.selectors.linked import given_up, linked_to
 from reconciliation.selectors.options import offers, options_of
@@ -33,6 +33,7 @@ from reconciliation.selectors.words import (
     sentence_of,
     window_of,
 )
+from reconciliation.services.drafts import draft_of
 from reconciliation.services.offers import Ground
 from workflows.pages import Fact, Link
 from workflows.selectors import step_names
@@ -94,8 +95,9 @@ def decide_parts(case: Case, attempted: Attempted) -> DecideParts:
     if case.hold is None:
         return decided_parts(case.decisions, case.user, attempted)
     ground = Ground(case.hold, case.facts, case.now, offers(case))
-    options = options_of(case, attempted.draft)
-    return open_parts(ground, case.user, options, choices_of(case), attempted)
+    kept = draft_of(case.user, case.operation.pk)
+    options = options_of(case, drafted(attempted, kept))
+    return open_parts(ground, case.user, options, choices_of(case), attempted, kept)
 
 
 # --- what it comes to -------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def applied(case: Case, draft: Draft) -> dict[str, Any]:
         "button": "Record: it is done",
         "then": (
             *((check,) if check else ()),
-            f"{step} is committed with the record that you name.",
+            f"{step} is committed with the record that is named.",
             *starts(case),
         ),
         "warning": "What later steps send cannot be called back." if case.steps[1:] else "",

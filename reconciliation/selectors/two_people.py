@@ -22,6 +22,7 @@ from reconciliation.services.proposals import why_void
 
 NAMED = 5
 NOBODY = "nobody else may confirm here yet: an administrator gives the right “second” on the queue"
+ONLY_ANEW = "Somebody who may decide here can propose anew."
 UNCHANGED = "What is known is as it was when it was proposed."
 
 
@@ -89,7 +90,7 @@ def proposal_shown(
         since=f"It cannot be confirmed any more. {void}" if void else UNCHANGED,
         is_void=bool(void),
         is_yours=stands.proposed,
-        not_yours="" if form else standing.why_not_confirm(stands),
+        not_yours="" if form else standing.why_not_confirm(stands) or ONLY_ANEW,
         seconds=seconds_of(hold, proposal.by).names,
         form=form,
     )

@@ -89,7 +89,7 @@ def test_an_owner_finds_the_case_decides_it_and_sees_the_run_go_on(
     expect(page.get_by_text("Nothing yet: nobody was asked")).to_be_visible()
 
     form = page.locator("form[data-decide]")
-    record = form.get_by_role("button")
+    record = form.locator("[data-commit]")
     expect(form.locator("input:checked")).to_have_count(0)
     expect(form.locator("#kind-send_again")).to_be_disabled()
     # Pressed too early, it says what is missing and sends nothing.
@@ -131,7 +131,7 @@ def test_a_refused_decision_leads_to_what_is_to_mend_and_keeps_what_was_typed(
     form.get_by_label("Until when? (UTC)").fill("2020-01-01T10:00")
     form.get_by_label("Note for the record").fill(NOTE)
     form.get_by_label("Type the last 6 characters").fill(held.pk.hex[-6:])
-    form.get_by_role("button").click()
+    form.locator("[data-commit]").click()
     expect(page.locator("#errors")).to_be_focused()
     expect(page.locator("#errors")).to_contain_text("not past")
     expect(page.get_by_label("Note for the record")).to_have_value(NOTE)

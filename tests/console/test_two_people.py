@@ -274,6 +274,7 @@ def test_what_is_typed_is_there_again_after_the_session_has_ended(
     again = form_at(as_user(person()), url_of(held))
     assert (again.draft.note, again.draft.kind, again.draft.code) == ("Half a sen", "applied", "")
     assert again.draft_saved_at is not None
+    assert next(o for o in again.offered if o.kind == "applied").needs[0].met  # the record c_1
     others = as_user(owner_of(open_hold_of(held).queue, "reviewer_2"))
     assert form_at(others, url_of(held)).draft.note == ""
     assert "Half a sen" not in others.get(url_of(held)).content.decode()
