@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
@@ -47,8 +48,16 @@ RUN_HOLDS: dict[str, str] = {
 }
 
 
+CONFIRMING = "Somebody else confirming or refusing what is proposed."
+
+
 def sentence_of(hold: Hold) -> Sentence:
     """What is known, what is not, and what would settle a hold."""
+    sentence = sentence_of_reason(hold)
+    return replace(sentence, settles=CONFIRMING) if hold.proposal_id is not None else sentence
+
+
+def sentence_of_reason(hold: Hold) -> Sentence:
     if hold.operation_id is None:
         settles = RUN_HOLDS.get(hold.reason, "Someone who knows how the run should go on.")
         return Sentence(hold.message, "", settles)

@@ -119,6 +119,8 @@ def test_proposing_moves_nothing_and_shows_what_waits(
     page = first.get(url_of(held)).context["page"]
     assert (page.decide, page.proposal.is_yours, page.proposal.form.may) == (None, True, "withdraw")
     assert [entry.state for entry in page.record if entry.kind == "decision"] == ["proposed"]
+    (row,) = first.get(reverse("review")).context["page"].rows
+    assert row.next_move == "Somebody else confirming or refusing what is proposed."
     text = answer.content.decode() if htmx else first.get(url_of(held)).content.decode()
     assert "Needs a second person" in text
     assert "Withdraw my proposal" in text
