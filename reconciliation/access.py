@@ -1,4 +1,4 @@
-"""Who may see and do what. Objects for a user come from here only; only here is guardian asked.
+"""Who may see and do what. Objects for a user come from here only.
 
 Rights are held per object, on tenants, providers and review queues. What somebody may not see does
 not exist for them: 404, and it is in no list, count or search.
@@ -6,21 +6,27 @@ not exist for them: 404, and it is in no list, count or search.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
+from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
+from django.db import connection
 from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Now
 from django.http import Http404
-from guardian.shortcuts import get_objects_for_user, get_users_with_perms
+from guardian.shortcuts import get_users_with_perms
 
 from reconciliation.core import standing
 from reconciliation.core.standing import Standing
 from reconciliation.core.states import HoldState
 from reconciliation.models import (
     AuditEntry,
+    Channel,
     DispatchStop,
     Hold,
     Operation,
@@ -28,6 +34,7 @@ from reconciliation.models import (
     ReviewQueue,
 )
 from workflows.access import visible_runs, visible_tenants
+from workflows.rights import holds, objects_with
 from workflows.services.runs import STARTED
 
 if TYPE_CHECKING:
@@ -37,10 +44,7 @@ if TYPE_CHECKING:
 
 
 def visible_queues(user: User) -> QuerySet[ReviewQueue]:
-    queues: QuerySet[ReviewQueue] = get_objects_for_user(
-        user, "reconciliation.view_reviewqueue", klass=ReviewQueue
-    )
-    return queues
+    return objects_with(user, "reconciliation.view_reviewqueue", ReviewQueue.objects.all())
 
 
 PROVIDER_RIGHTS = ("view_provider", "configure", "pause_dispatch")
@@ -49,7 +53,7 @@ PROVIDER_RIGHTS = ("view_provider", "configure", "pause_dispatch")
 def visible_providers(user: User) -> QuerySet[Provider]:
     """Those that a person has a right on, or that a queue stands for which they may see."""
     rights = [f"reconciliation.{right}" for right in PROVIDER_RIGHTS]
-    own = get_objects_for_user(user, rights, klass=Provider, any_perm=True)
+    own = objects_with(user, rights, Provider.objects.all())
     queues = visible_queues(user)
     within = Q(pk__in=own) | Q(queues__in=queues) | Q(default_queue__in=queues)
     return Provider.objects.filter(within).distinct()
@@ -60,6 +64,7 @@ def provider_for(user: User, slug: str) -> Provider:
     found = (
         visible_providers(user)
         .select_related("contract_version", "default_queue")
+        .prefetch_related("stops", "queues")
         .filter(slug=slug)
         .first()
     )
@@ -70,10 +75,7 @@ def provider_for(user: User, slug: str) -> Provider:
 
 def switchable_providers(user: User) -> QuerySet[Provider]:
     """Those whose dispatch a person may turn off and on."""
-    providers: QuerySet[Provider] = get_objects_for_user(
-        user, "reconciliation.pause_dispatch", klass=Provider
-    )
-    return providers
+    return objects_with(user, "reconciliation.pause_dispatch", Provider.objects.all())
 
 
 def visible_stops(user: User) -> QuerySet[DispatchStop]:
@@ -101,19 +103,19 @@ def visible_operations(user: User) -> QuerySet[Operation]:
     return Operation.objects.filter(run__in=visible_runs(user))
 
 
+def operations_in_full(user: User) -> QuerySet[Operation]:
+    """The visible operations with what the page of one is made of."""
+    return visible_operations(user).select_related(
+        "run__tenant",
+        "provider__contract_version",
+        "provider__default_queue",
+        "contract_version",
+    )
+
+
 def operation_for(user: User, operation: UUID) -> Operation:
     """Raises `Http404` when there is none that this person may see."""
-    found = (
-        visible_operations(user)
-        .select_related(
-            "run__tenant",
-            "provider__contract_version",
-            "provider__default_queue",
-            "contract_version",
-        )
-        .filter(pk=operation)
-        .first()
-    )
+    found = operations_in_full(user).filter(pk=operation).first()
     if found is None:
         raise Http404
     return found
@@ -122,7 +124,57 @@ def operation_for(user: User, operation: UUID) -> Operation:
 def may_decide(user: User, hold: Hold) -> bool:
     if hold.queue is None:
         return user.is_superuser
-    return bool(user.has_perm("reconciliation.decide", hold.queue))
+    return holds(user, "reconciliation.decide", hold.queue)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A person, or a group with so many members, and the rights that they hold."""
+
+    name: str
+    user: int | None
+    members: int | None
+    rights: frozenset[str]
+
+
+# By themselves and as groups, in one question.
+HOLDERS = """
+    WITH subject (content_type_id, object_pk) AS (
+        SELECT * FROM UNNEST(%(kinds)s::int[], %(pks)s::text[])
+    )
+    SELECT COALESCE(NULLIF(TRIM(person.first_name || ' ' || person.last_name), ''),
+                    person.username), person.id, NULL, permission.codename
+    FROM guardian_userobjectpermission held
+    JOIN auth_user person ON person.id = held.user_id AND person.is_active
+    JOIN auth_permission permission ON permission.id = held.permission_id
+    WHERE (held.content_type_id, held.object_pk) IN (SELECT * FROM subject)
+    UNION ALL
+    SELECT theirs.name, NULL,
+           (SELECT COUNT(*) FROM auth_user_groups member
+            JOIN auth_user person ON person.id = member.user_id AND person.is_active
+            WHERE member.group_id = theirs.id),
+           permission.codename
+    FROM guardian_groupobjectpermission held
+    JOIN auth_group theirs ON theirs.id = held.group_id
+    JOIN auth_permission permission ON permission.id = held.permission_id
+    WHERE (held.content_type_id, held.object_pk) IN (SELECT * FROM subject)
+"""
+
+
+def holders_on(provider: Provider, queues: Iterable[ReviewQueue]) -> list[Holder]:
+    """Who holds rights on a provider or on its queues, by name. One query.
+
+    Whoever holds one through a group is not among them by themselves, nor are administrators.
+    """
+    subjects = [provider, *queues]
+    kinds = [ContentType.objects.get_for_model(subject).pk for subject in subjects]
+    held: dict[tuple[str, int | None, int | None], set[str]] = defaultdict(set)
+    with connection.cursor() as cursor:
+        cursor.execute(HOLDERS, {"kinds": kinds, "pks": [str(subject.pk) for subject in subjects]})
+        for *who, right in cursor.fetchall():
+            held[(who[0], who[1], who[2])].add(right)
+    found = [Holder(*who, frozenset(rights)) for who, rights in held.items()]
+    return sorted(found, key=lambda holder: holder.name.casefold())
 
 
 def may_review(user: User, hold: Hold) -> bool:
@@ -145,6 +197,13 @@ def has_decider(queue: ReviewQueue) -> bool:
     return bool(queue.owners.filter(is_active=True, pk__in=deciders).exists())
 
 
+def may_answer_for(user: User, queue: ReviewQueue) -> bool:
+    """Whether `user` may see the queue's holds and decide them."""
+    seen = visible_queues(user).filter(pk=queue.pk).exists()
+    of_tenant = queue.tenant_id is None or visible_tenants(user).filter(pk=queue.tenant_id).exists()
+    return seen and of_tenant and holds(user, "reconciliation.decide", queue)
+
+
 def standing_of(user: User, hold: Hold) -> Standing:
     """How `user` stands to a hold, whose run, queue and open proposal come with it."""
     seconds = user.is_superuser if hold.queue is None else has_right(user, "second", hold.queue)
@@ -157,7 +216,7 @@ def standing_of(user: User, hold: Hold) -> Standing:
 
 
 def has_right(user: User, right: str, queue: ReviewQueue) -> bool:
-    return bool(user.has_perm(f"reconciliation.{right}", queue))
+    return holds(user, f"reconciliation.{right}", queue)
 
 
 def has_started(user: User, run: Run) -> bool:
@@ -201,6 +260,14 @@ def other_seconds(user: User, queue: ReviewQueue) -> list[User]:
     found = get_users_with_perms(queue, only_with_perms_in=["second"], with_group_users=True)
     others = get_user_model().objects.filter(is_active=True, pk__in=found).exclude(pk=user.pk)
     return list(others.order_by("username"))
+
+
+def visible_channels(user: User) -> QuerySet[Channel]:
+    """The channels that are a person's to see to: their own, and those of the queues they own."""
+    if user.is_superuser:
+        return Channel.objects.all()
+    owned = ReviewQueue.objects.filter(owners=user, pk__in=visible_queues(user))
+    return Channel.objects.filter(Q(person=user) | Q(queue__in=owned))
 
 
 def open_holds(user: User) -> QuerySet[Hold]:

@@ -10,12 +10,14 @@ from django.db.models.signals import post_migrate
 
 class ReconciliationConfig(AppConfig):
     name = "reconciliation"
-    verbose_name = "Reconciliation"
+    verbose_name = "Operations and review"
 
     def ready(self) -> None:
         from reconciliation.selectors.run_parts import run_parts
+        from reconciliation.services.addressing import pass_on
         from reconciliation.services.audit import add_entry
         from reconciliation.services.dispatch import end_stops
+        from reconciliation.services.escalating import begin_digests, escalate_holds
         from reconciliation.services.event_holds import EventHolds
         from reconciliation.services.holds import open_run_hold
         from reconciliation.services.reconcile import hint_due_operations
@@ -34,6 +36,9 @@ class ReconciliationConfig(AppConfig):
         register_event_holds(EventHolds())
         register_duty(hint_due_operations)
         register_duty(end_stops)
+        register_duty(escalate_holds)
+        register_duty(begin_digests)
+        register_duty(pass_on)
         register_recorder(add_entry)
         register_open(OpenParts())
         register_run_parts(run_parts)

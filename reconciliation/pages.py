@@ -37,7 +37,8 @@ from reconciliation.core.classify import BEFORE_SEND, Phase
 from reconciliation.core.states import TransmissionState
 from reconciliation.decision_pages import CorrectionForm, Linked, ProposalShown
 from workflows.core.durations import took
-from workflows.pages import Fact, Link, Pager
+from workflows.core.near_misses import Pieces
+from workflows.pages import Export, Fact, Link, Pager
 
 # A window that ends within the hour is said to be closing: time to wake someone and decide.
 CLOSING = timedelta(hours=1)
@@ -53,6 +54,7 @@ class Owner:
     name: str
     group: bool = False
     you: bool = False
+    on_call: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ class ReviewPage:
     """The open holds that the reader may see, the most urgent first."""
 
     rows: tuple[QueueRow, ...]
+    export: Export
     total: int
     oldest: datetime | None
     seen: str  # changes whenever the queue has changed
@@ -187,7 +190,12 @@ def legs(phase: str, state: str, length: timedelta) -> Legs:
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One transmission."""
+    """One transmission.
+
+    `reached`: how far it came, in words. `request_id`: what the provider calls it. `attempt`: the
+    attempt at the step that sent it; `replays`: it was sent before. `ended_at` is None while it is
+    on its way.
+    """
 
     is_note: ClassVar[bool] = False
 
@@ -199,6 +207,12 @@ class Rung:
     waiting: Leg
     state: str
     outcome: str  # a few words below the state
+    id: UUID
+    attempt: UUID
+    reached: str
+    ended_at: datetime | None = None
+    request_id: str = ""
+    replays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +245,27 @@ class EvidenceCard:
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """One field of what was intended and of a record, cut where the two differ."""
+
+    name: str
+    meant: Pieces
+    shows: Pieces
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """A provider's record beside what was intended; `differ` of its fields do, and come first."""
+
+    resource: str
+    observed_at: datetime
+    fields: tuple[Side, ...]
+    differ: int
+    dashboard_url: str = ""  # the provider's own page of it; empty where none is set up
+
+
+@dataclass(frozen=True, slots=True)
 class ContractCard:
     """What the provider documents, in the version that the operation was sent under."""
 
@@ -241,6 +276,7 @@ class ContractCard:
     advice: str  # one sentence, when the window is closing, over or missing
     facts: tuple[Fact, ...] = ()
     reviewed: str = ""
+    runbook_url: str = ""  # empty for who may not see the provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,6 +450,10 @@ class OperationPage:
     ladder: tuple[Rung | RungNote, ...] = ()
     says: str = ""  # what the evidence comes to, in one sentence
     evidence: tuple[EvidenceCard, ...] = ()
+    sides: tuple[Sides, ...] = ()  # the provider's records beside what was intended
+    asks_again_at: datetime | None = None  # when Romulus asks the provider next by itself
+    provider_url: str = ""  # empty for who may not see the provider
+    result_url: str = ""  # the provider's own page of what it made
     blocks: tuple[BlockedStep, ...] = ()
     people: tuple[tuple[str, Owner], ...] = ()  # role and who
     record: tuple[RecordEntry, ...] = ()

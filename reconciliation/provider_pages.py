@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reconciliation.core.runbook import Possible, Question
+from reconciliation.dispatch_pages import StopRow
 from reconciliation.pages import Owner
 from workflows.pages import Fact, Link
 
@@ -68,6 +69,60 @@ class RehearsalRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """A number of the matrix; `shade` is its tint, a second cue beside the number itself."""
+
+    count: int
+    shade: str
+    hold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    what: str
+    cells: Sequence[Cell]
+    twice: int
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """What was staged in rehearsals by how it ended; `twice` counts double effects."""
+
+    columns: Sequence[str]
+    rows: Sequence[MatrixRow]
+    totals: Sequence[int]
+    twice: int
+    played: int
+    rehearsals: int
+    latest_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HolderRow:
+    """A person or group with rights on the provider or its queues. `may` has, for each column of
+    `RIGHT_COLUMNS`, whether they have it."""
+
+    owner: Owner
+    members: int | None
+    may: Sequence[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """The switch of the provider as a whole. `url` takes the form; empty for who may not throw it.
+
+    `waits` counts the operations that the reader may see and that wait for it, `stops` are those
+    that cover it now, wider ones too.
+    """
+
+    state: str
+    url: str
+    waits: int
+    per_second: float
+    stops: Sequence[StopRow]
+
+
+@dataclass(frozen=True, slots=True)
 class ContractSheet:
     version: str
     name: str
@@ -99,6 +154,7 @@ class ProviderPage:
     facts: Sequence[Fact]
     dispatch: str
     dispatch_url: str
+    switch: Switch
     setup_url: str
     parts: Sequence[ReadyPart]
     contract: ContractSheet | None
@@ -107,6 +163,9 @@ class ProviderPage:
     queues: Sequence[QueueOwners]
     runbook: Runbook | None
     rehearsals: Sequence[RehearsalRow]
+    matrix: Matrix | None
+    holders: Sequence[HolderRow]
+    right_columns: Sequence[str]
 
     @property
     def ready(self) -> int:

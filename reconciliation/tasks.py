@@ -7,6 +7,8 @@ from uuid import UUID
 from celery import shared_task
 from django.db import close_old_connections
 
+from reconciliation.selectors.letters import write
+from reconciliation.services.delivering import deliver_due
 from reconciliation.services.reconcile import reconcile as reconcile_operation
 
 
@@ -15,3 +17,10 @@ def reconcile(operation: str) -> None:
     """Look at an operation that is due."""
     close_old_connections()
     reconcile_operation(UUID(operation))
+
+
+@shared_task(name="reconciliation.tasks.deliver")
+def deliver(message: str) -> None:
+    """Deliver a message that is due, and then what else is."""
+    close_old_connections()
+    deliver_due(UUID(message), write)

@@ -9,11 +9,31 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from reconciliation.views import audit, dispatch, held_runs, operations, providers, review
+from reconciliation.views import (
+    audit,
+    dispatch,
+    exports,
+    held_runs,
+    notifications,
+    operations,
+    overview,
+    profile,
+    providers,
+    review,
+    search,
+)
 
 urlpatterns: list[URLPattern] = [
+    path("", overview.overview, name="start"),
+    path("search/", search.search, name="search"),
+    path("profile/", profile.profile, name="profile"),
+    path("profile/live/", profile.profile_live, name="profile_live"),
     path("review/", review.review, name="review"),
+    path("review/export/", exports.queue_export, name="review_export"),
     path("audit/", audit.audit, name="audit"),
+    path("notifications/", notifications.notifications, name="notifications"),
+    path("notifications/digest/", notifications.choose_digest, name="notifications_digest"),
+    path("audit/export/", audit.audit_export, name="audit_export"),
     path("dispatch/", dispatch.dispatch, name="dispatch"),
     path("dispatch/change/", dispatch.dispatch_change, name="dispatch_change"),
     path("providers/", providers.providers, name="providers"),
@@ -39,4 +59,10 @@ urlpatterns: list[URLPattern] = [
     ),
     path("operations/<uuid:operation>/draft/", operations.operation_draft, name="operation_draft"),
     path("operations/<uuid:operation>/ask/", operations.operation_ask, name="operation_ask"),
+    path(
+        "operations/<uuid:operation>/evidence/",
+        exports.operation_evidence,
+        name="operation_evidence",
+    ),
+    path("operations/<uuid:operation>/export/", exports.operation_export, name="operation_export"),
 ]

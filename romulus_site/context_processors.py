@@ -37,15 +37,26 @@ class Shell:
     def nav(self) -> list[NavItem]:
         here = self._section
         items = [
+            NavItem("Overview", reverse("start"), "overview", "o", here == "overview"),
             NavItem("Review queue", reverse("review"), "queue", "q", here == "review", counts=True),
             NavItem("Runs", reverse("runs"), "runs", "r", here == "runs"),
             NavItem("Events", reverse("events"), "events", "e", here == "events"),
             NavItem("Providers", reverse("providers"), "providers", "p", here == "providers"),
             NavItem("Workers", reverse("workers"), "worker", "w", here == "workers", minor=True),
             NavItem("Audit record", reverse("audit"), "audit", "l", here == "audit", minor=True),
+            NavItem(
+                "Notifications",
+                reverse("notifications"),
+                "sending",
+                "n",
+                here == "notifications",
+                minor=True,
+            ),
         ]
         if self._request.user.is_staff:
-            items.append(NavItem("Admin", reverse("admin:index"), "shield", "a", False, minor=True))
+            items.append(
+                NavItem("Admin", reverse("admin:index"), "shield", "a", here == "admin", minor=True)
+            )
         return items
 
     @property
@@ -53,11 +64,15 @@ class Shell:
         """The list that the page belongs to; empty on error pages."""
         match = self._request.resolver_match
         name = (match.url_name if match else "") or ""
+        if match and (match.namespace == "admin" or name.startswith("rights")):
+            return "admin"
+        if name == "start":
+            return "overview"
         if name.startswith(("review", "operation")):
             return "review"
         if name.startswith("event"):
             return "events"
-        if name in ("workers", "audit"):
+        if name in ("workers", "audit", "notifications"):
             return name
         if name.startswith(("provider", "dispatch")):
             return "providers"
@@ -76,10 +91,32 @@ class Shell:
 
         return banner_stops(self._request.user)
 
+    @cached_property
+    def live(self) -> bool:
+        """Whether pages keep themselves up to date for this person."""
+        return bool(self._request.profile.live)  # type: ignore[attr-defined]
+
+    @property
+    def letters(self) -> bool:
+        """Whether single letters are shortcuts for this person."""
+        return bool(self._request.profile.letters)  # type: ignore[attr-defined]
+
+    @cached_property
+    def failing_channels(self) -> list[Any]:
+        """Those of the reader that fail, said on every page."""
+        from reconciliation.selectors.notification_page import failing_channels
+
+        return failing_channels(self._request.user)
+
     @property
     def person(self) -> str:
         user = self._request.user
         return (user.is_authenticated and user.get_full_name()) or user.get_username()
+
+    @property
+    def mail_is_logged(self) -> bool:
+        """Whether mail goes to the log because no server is set up; reset links stand there."""
+        return settings.EMAIL_BACKEND == "django.core.mail.backends.console.EmailBackend"
 
     @property
     def environment(self) -> str:

@@ -15,6 +15,7 @@ import dj_database_url
 from kombu import Queue
 
 from romulus_site import embedded, keys
+from romulus_site.accounts.environment import mail_settings, openid_settings
 from romulus_site.embedded.queue import QUEUES
 from romulus_site.log import logging_config
 
@@ -55,6 +56,12 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
     "django_htmx",
     "guardian",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "workflows",
     "reconciliation",
     "romulus_site",
@@ -64,14 +71,18 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "romulus_site.middleware.content_policy",
+    "romulus_site.middleware.hooks_apart",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "romulus_site.middleware.own_profile",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "romulus_site.middleware.session_ended",
+    "romulus_site.accounts.rendered_for.only_whom_it_was_rendered_for",
 ]
 
 TEMPLATES = [
@@ -86,7 +97,10 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "romulus_site.context_processors.shell",
             ],
-            "builtins": ["romulus_site.templatetags.romulus"],
+            "builtins": [
+                "romulus_site.templatetags.romulus",
+                "romulus_site.accounts.rendered_for",
+            ],
         },
     },
 ]
@@ -146,7 +160,10 @@ CELERY_TASK_IGNORE_RESULT = True
 # A broker that is away must not hold anybody up: the sweep publishes again.
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "advance"
-CELERY_TASK_ROUTES = {"reconciliation.tasks.reconcile": {"queue": "reconcile"}}
+CELERY_TASK_ROUTES = {
+    "reconciliation.tasks.reconcile": {"queue": "reconcile"},
+    "reconciliation.tasks.deliver": {"queue": "reconcile"},
+}
 CELERY_TASK_CREATE_MISSING_QUEUES = True
 if CELERY_BROKER_URL == "pgmq://":
     # They are made once, by ensure_pgmq. Whoever declares one runs DDL with the first message of
@@ -232,15 +249,86 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "review"
 LOGOUT_REDIRECT_URL = "login"
+# A session ends so long after signing in, whatever is done in it: polling keeps none alive.
+SESSION_COOKIE_AGE = int(os.environ.get("ROMULUS_SESSION_SECONDS", str(12 * 3600)))
+
+# Accounts are made by administrators (docs/accounts.md, docs/adr/0009). Their address is in the
+# user's own e-mail field, which administrators fill, so it needs no confirming.
+ACCOUNT_ADAPTER = "romulus_site.accounts.adapters.AccountAdapter"
+ACCOUNT_FORMS = {"login": "romulus_site.accounts.forms.LoginForm"}
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False  # a stranger's address gets no mail from us
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 900
+# Behind so many proxies that append to X-Forwarded-For; throttling counts by the client's address.
+ALLAUTH_TRUSTED_PROXY_COUNT = int(os.environ.get("ROMULUS_PROXIES", "0"))
+
+MFA_ADAPTER = "romulus_site.accounts.adapters.MFAAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_TOTP_ISSUER = "Romulus"
+MFA_TOTP_TOLERANCE = 1  # periods of 30 s: telephones are seldom exact
+
+# OpenID Connect: ROMULUS_OIDC_SERVER, _CLIENT_ID, _CLIENT_SECRET, and _NAME for the button.
+SOCIALACCOUNT_ADAPTER = "romulus_site.accounts.adapters.SocialAccountAdapter"
+SOCIALACCOUNT_PROVIDERS = openid_settings(os.environ)
+# The way there is a link: a form that leads to another site is what the content policy forbids.
+SOCIALACCOUNT_LOGIN_ON_GET = True
+
+# What throttles signing in counts in the database, so that many consoles count together.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "romulus_cache",  # made by a migration
+        "OPTIONS": {"MAX_ENTRIES": 10_000},
+    },
+    # How many events a source delivered in a minute: in each process, since it is asked for each.
+    "deliveries": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+}
+
+# --- e-mail ---------------------------------------------------------------------------------
+
+# Such as smtp+tls://user:password@mail.example.org:587. Without one, what would be sent stands in
+# the console's log. EMAIL_FROM is who it is from.
+MAIL = mail_settings(os.environ.get("EMAIL_URL", ""))
+EMAIL_BACKEND = MAIL.backend
+EMAIL_HOST, EMAIL_PORT = MAIL.host, MAIL.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = MAIL.user, MAIL.password
+EMAIL_USE_TLS, EMAIL_USE_SSL = MAIL.use_tls, MAIL.use_ssl
+EMAIL_TIMEOUT = MAIL.timeout
+DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "romulus@localhost")
+
+# --- notifications --------------------------------------------------------------------------
+
+# Where people reach the console, such as https://romulus.example.com: what links in notifications
+# begin with. Empty: notifications hold no links; `manage.py up` puts its own address there.
+ROMULUS_CONSOLE_URL = os.environ.get("ROMULUS_CONSOLE_URL", "").rstrip("/")
+# The mail server; without a host no e-mail is sent.
+EMAIL_HOST = os.environ.get("EMAIL_HOST", "")
+EMAIL_PORT = int(os.environ.get("EMAIL_PORT", "587"))
+EMAIL_HOST_USER = os.environ.get("EMAIL_HOST_USER", "")
+EMAIL_HOST_PASSWORD = os.environ.get("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_SSL = flag("EMAIL_USE_SSL")
+EMAIL_USE_TLS = flag("EMAIL_USE_TLS", default=not EMAIL_USE_SSL)
+# A server that hangs holds up one thread of a worker for so long, at each of a message's tries.
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL", "Romulus <romulus@localhost>")
 
 # --- edges ----------------------------------------------------------------------------------
 
 # Shown beside the clock on every page, such as "Production".
 ROMULUS_ENVIRONMENT = os.environ.get("ROMULUS_ENVIRONMENT", "")
 
+# Who may read /metrics: whoever has this token. Without one only this very machine (metrics.py).
+ROMULUS_METRICS_TOKEN = os.environ.get("ROMULUS_METRICS_TOKEN", "")
+
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = True
+FORMAT_MODULE_PATH = "romulus_site.formats"
 USE_TZ = True
 STATIC_URL = "static/"
 # Files are served from where they lie; a folder is only for a web server in front.

@@ -35,6 +35,11 @@ class Wanted:
     demo: bool
 
 
+def here(wanted: Wanted) -> str:
+    """Where people on this machine reach the console."""
+    return f"http://{parts.bracketed(wanted.host)}:{wanted.port}"
+
+
 class System:
     """The database, the console, the workers and the rehearsal destination.
 
@@ -49,7 +54,10 @@ class System:
         self._progress = progress
         self._postgres = EmbeddedPostgres(data) if settings.ROMULUS_EMBEDDED else None
         # Also when the command was given elsewhere, with a relative path to the data.
-        environment = {"ROMULUS_DATA": str(data)}
+        environment = {
+            "ROMULUS_DATA": str(data),
+            "ROMULUS_CONSOLE_URL": settings.ROMULUS_CONSOLE_URL or here(wanted),
+        }
         if wanted.demo:
             # Its destination is called on this machine; beside it, what the setting names already.
             environment["ROMULUS_ALLOWED_ADDRESSES"] = ",".join(

@@ -1,30 +1,40 @@
-"""The frame's own views: the start page, what needs you, and what is answered on errors."""
+"""The frame's own views: what needs you, and what is answered on errors."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from http import HTTPStatus
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.views.decorators.http import require_safe
+from django_htmx.http import trigger_client_event
 
+from workflows.services.clock import database_now
+from workflows.views.requests import SignedIn, moment
 
-@require_safe
-def start(_request: HttpRequest) -> HttpResponseRedirect:
-    return redirect("review")
+SAID_EVERY = timedelta(minutes=1)
 
 
 @login_required
 @require_safe
-def needs_you(request: HttpRequest) -> HttpResponse:
-    """The count in the navigation; 204 when it is the one that is `shown` already."""
-    from reconciliation.selectors import needs_you_count
+def needs_you(request: SignedIn) -> HttpResponse:
+    """The count in the navigation; 204 when it is the one that is `shown` already.
 
-    count = needs_you_count(request.user)
-    if str(count) == request.GET.get("shown"):
+    What became of the reader's own cases after `since` is said aloud, at most once a minute.
+    """
+    from reconciliation.selectors import needs_you_count
+    from reconciliation.selectors.overview_needs import own_news
+
+    count, now = needs_you_count(request.user), database_now()
+    since = moment(request.GET.get("since", "")) or now
+    news = own_news(request.user, since, now) if now - since >= SAID_EVERY else ""
+    if not news and str(count) == request.GET.get("shown"):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    return render(request, "shared/_needs_you.html", {"count": count})
+    context = {"count": count, "now": now if news else since}
+    answer = render(request, "shared/_needs_you.html", context)
+    return trigger_client_event(answer, "say", {"text": news}) if news else answer
 
 
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -174,6 +174,31 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "no_broker": Word("No broker", "hold", "unavailable", "its messages reach nobody"),
         "no_sweep": Word("Sweeps no more", "hold", "warn", "does not look for due work"),
     },
+    # An effect that is known not to be as it was meant.
+    "wrong": {
+        "double": Word("More than once", "bad", "duplicate", "it took effect more than once"),
+        "check": Word(
+            "Result check failed",
+            "bad",
+            "postcondition_failed",
+            "accepted, but the result is not as expected",
+        ),
+    },
+    "channel": {
+        "works": Word("Works", "good", "applied", "what is told goes out by it"),
+        "failing": Word("Failing", "hold", "warn", "it is tried again, ever more seldom"),
+        "stopped": Word("Stopped", "hold", "not_sent", "not used until somebody has seen to it"),
+        "off": Word("Off", "quiet", "cancelled", "an administrator turned it off"),
+    },
+    "message": {
+        "waiting": Word("Waiting", "wait", "waiting", "not taken by the other side yet"),
+        "sent": Word("Sent", "good", "acknowledged", "the other side took it"),
+        "failed": Word("Not taken", "hold", "warn", "a test that did not arrive"),
+        "dropped": Word("Not needed", "quiet", "cancelled", "nothing of it waited any more"),
+    },
+    "due": {
+        "late": Word("Past due", "hold", "clock", "it was to be decided before now"),
+    },
     # What would become of a run under the latest version of its workflow.
     "version": {
         "moves": Word("Would move", "move", "arrow", "goes on under the latest version"),

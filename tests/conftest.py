@@ -43,6 +43,25 @@ GROUPS = {
 }
 
 
+RACES = 60  # enough that each order comes about, few enough for every day
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--races",
+        type=int,
+        default=RACES,
+        help=f"rounds of each race between an event and what it meets ({RACES}); try thousands",
+    )
+
+
+@pytest.fixture
+def races(request: pytest.FixtureRequest) -> int:
+    """How many rounds a race has."""
+    rounds: int = request.config.getoption("races")
+    return rounds
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     return min(round(PROCESSES_PER_CORE * (os.cpu_count() or 1)), MOST_PROCESSES)

@@ -87,7 +87,7 @@ def incoming(
     return Incoming(
         source=of.pk,
         tenant=of.tenant_id,
-        event_id=event_id or f"evt_{next(_numbers)}",
+        event_id=event_id or f"evt_no_{next(_numbers)}",
         type=type,
         correlation=correlation,
         body=json.dumps({"amount": 125} if payload is None else payload).encode(),

@@ -13,11 +13,11 @@ from workflows.core.errors import PermanentError
 from workflows.models import Run
 from workflows.registry import registry
 from workflows.services.children import see_ends
+from workflows.services.ending import end_cancelled
 from workflows.services.executor import advance
 from workflows.services.ownership import Keeper
 from workflows.services.run_view import RunView
 from workflows.services.runs import start
-from workflows.services.stopping import end_cancelled
 
 MANY_VISITS = 5000
 

@@ -49,8 +49,8 @@ def at_once(*acts: Callable[[], Any]) -> list[Any]:
         return [future.result(timeout=LIMIT_SECONDS) for future in futures]
 
 
-def someone_is_blocked() -> bool:
-    """Whether another connection of this database waits for a lock."""
+def blocked() -> int:
+    """How many other connections of this database wait for a lock."""
     with connection.cursor() as cursor:
         # Inside a transaction the view is looked at once, and remembered.
         cursor.execute("SELECT pg_stat_clear_snapshot()")
@@ -58,11 +58,11 @@ def someone_is_blocked() -> bool:
             "SELECT count(*) FROM pg_stat_activity "
             "WHERE datname = current_database() AND wait_event_type = 'Lock'"
         )
-        return bool(cursor.fetchone()[0])
+        return int(cursor.fetchone()[0])
 
 
-def wait_until_blocked() -> None:
-    wait_for(someone_is_blocked, "the other one waits for a lock")
+def wait_until_blocked(number: int = 1) -> None:
+    wait_for(lambda: blocked() >= number, f"{number} others wait for a lock")
 
 
 def in_rounds(number: int, *acts: Callable[[int], Any]) -> None:
@@ -84,4 +84,4 @@ def in_rounds(number: int, *acts: Callable[[int], Any]) -> None:
     with beside() as run:
         futures = [run(lambda act=act: all_rounds(act)) for act in acts]  # type: ignore[misc]
         for future in futures:
-            future.result(timeout=LIMIT_SECONDS)
+            future.result(timeout=LIMIT_SECONDS + number)

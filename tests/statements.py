@@ -37,3 +37,12 @@ def statements() -> Iterator[list[str]]:
         patch.object(Statement, "fetch", fetching),
     ):
         yield sent
+
+
+def most_read(node: dict[str, Any], table: str) -> float:
+    """The most rows of `table` that a part of this plan, which was carried out, has read."""
+    here = 0.0
+    if node.get("Relation Name") == table:
+        rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+        here = rows * node["Actual Loops"]
+    return max([here, *(most_read(part, table) for part in node.get("Plans", []))])

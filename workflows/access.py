@@ -1,6 +1,6 @@
 """Whose runs somebody may see and control: rights are held per tenant.
 
-Only here is guardian asked.
+What rights somebody holds is read in `workflows.rights`.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.http import Http404
-from guardian.shortcuts import get_objects_for_user
 
 from workflows.core.sources import Scheme
 from workflows.models import Event, EventSource, Run, Tenant
+from workflows.rights import holds, objects_with
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
 def visible_tenants(user: User) -> QuerySet[Tenant]:
-    tenants: QuerySet[Tenant] = get_objects_for_user(user, "workflows.view_tenant", klass=Tenant)
-    return tenants
+    return objects_with(user, "workflows.view_tenant", Tenant.objects.all())
 
 
 def visible_runs(user: User) -> QuerySet[Run]:
@@ -38,12 +37,12 @@ def run_for(user: User, run: UUID) -> Run:
 
 
 def may_view_payloads(user: User, tenant: Tenant) -> bool:
-    return bool(user.has_perm("workflows.view_payloads", tenant))
+    return holds(user, "workflows.view_payloads", tenant)
 
 
 def may_control(user: User, tenant: Tenant) -> bool:
     """Whether this person may cancel, pause and resume the tenant's runs."""
-    return bool(user.has_perm("workflows.control_runs", tenant))
+    return holds(user, "workflows.control_runs", tenant)
 
 
 def controlled_run_for(user: User, run: UUID) -> Run:
@@ -52,14 +51,6 @@ def controlled_run_for(user: User, run: UUID) -> Run:
     if not may_control(user, found.tenant):
         raise Http404
     return found
-
-
-def controlled_tenants(user: User) -> QuerySet[Tenant]:
-    """Those of the visible tenants whose runs, and so whose events, this person may act on."""
-    tenants: QuerySet[Tenant] = get_objects_for_user(
-        user, "workflows.control_runs", klass=visible_tenants(user)
-    )
-    return tenants
 
 
 def visible_events(user: User) -> QuerySet[Event]:
@@ -92,9 +83,6 @@ def controlled_event_for(user: User, event: UUID) -> Event:
 
 def sendable_sources(user: User) -> QuerySet[EventSource]:
     """The internal sources, of tenants that this person may see, that they may send events of."""
-    sources: QuerySet[EventSource] = get_objects_for_user(
-        user,
-        "workflows.send_event",
-        klass=EventSource.objects.filter(scheme=Scheme.INTERNAL, enabled=True),
-    )
+    internal = EventSource.objects.filter(scheme=Scheme.INTERNAL, enabled=True)
+    sources = objects_with(user, "workflows.send_event", internal)
     return sources.filter(tenant__in=visible_tenants(user)).order_by("name", "pk")

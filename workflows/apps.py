@@ -8,7 +8,7 @@ from django.conf import settings
 
 class WorkflowsConfig(AppConfig):
     name = "workflows"
-    verbose_name = "Workflows"
+    verbose_name = "Runs and events"
 
     def ready(self) -> None:
         from workflows import failpoints, registry, worker  # noqa: F401 (worker: its signals)

@@ -111,6 +111,21 @@ KNOWN = frozenset(
         "after_checked",
         "before_follow",
         "after_follow",
+        # What people are told.
+        "before_escalate",  # of holds that nobody decides
+        "after_escalate",
+        "before_digest",
+        "after_digest",
+        "before_addressed",
+        "after_addressed",
+        "before_composed",
+        "after_composed",
+        "message_taken",  # nothing has left
+        "message_sent",  # it has left, and nothing is recorded
+        "before_recorded",
+        "after_recorded",
+        "before_test",
+        "after_test",
         "before_duplicate",  # two effects of one operation are put on record
         "after_duplicate",
     }

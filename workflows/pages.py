@@ -54,6 +54,18 @@ class Pager:
     older: str = ""
 
 
+# Some 30 MB of CSV: what a spreadsheet still opens. Longer lists are narrowed down by a filter.
+MOST_EXPORTED = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Where a list is had as a file (POST of `as`: csv or json), and how many rows at most."""
+
+    url: str
+    most: int = MOST_EXPORTED
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """One way to see a list."""
@@ -124,6 +136,7 @@ class RunList:
     scope: tuple[Filter, ...]
     pager: Pager
     url: str  # this very page, filters included: what polling asks for
+    export: Export
     filtered: bool = False  # rows are hidden by a filter
     parent: Link | None = None
     pauses: tuple[Paused, ...] = ()

@@ -11,6 +11,7 @@ urlpatterns: list[URLPattern] = [
     path("hooks/<slug:source>/", hooks.hook, name="hook"),
     path("hooks/<slug:source>", hooks.hook),
     path("runs/", runs.runs, name="runs"),
+    path("runs/export/", runs.runs_export, name="runs_export"),
     # /runs/<id>/
     path("runs/<uuid:run>/", runs.run, name="run"),
     path("runs/<uuid:run>/cancel/", controls.run_cancel, name="run_cancel"),

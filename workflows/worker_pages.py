@@ -55,3 +55,12 @@ class WorkersPage:
     running: int = 0
     expired: int = 0
     may_see: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One fact about the machinery and what it means; `state` as in the vocabulary of workers."""
+
+    state: str
+    text: str
+    helps: str = ""

@@ -1,7 +1,8 @@
-"""Recovery in the admin: `setup` and `rehearsal` are set up here, the `ledger` is only read."""
+"""Recovery in the admin: what is set up here (`setup`, `notifications`, `rehearsal`), and the
+`ledger`, which is only read."""
 
 from __future__ import annotations
 
-from reconciliation.admin import ledger, rehearsal, setup
+from reconciliation.admin import ledger, notifications, rehearsal, setup
 
-__all__ = ["ledger", "rehearsal", "setup"]
+__all__ = ["ledger", "notifications", "rehearsal", "setup"]

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from django import forms
+from django.contrib.auth.models import User
 
 from reconciliation.adapters.registry import known_adapters
 from reconciliation.core.contracts import parse_contract
-from reconciliation.core.errors import InvalidContract
+from reconciliation.core.dashboard import pattern_problem
+from reconciliation.core.errors import InvalidContract, NotYoursToGive
 from reconciliation.core.facts import Dispatch
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
 from reconciliation.sealing import seal
 from reconciliation.services.dispatch import MAX_REASON, MIN_REASON
 from reconciliation.services.providers import adapter_problems, address_problem_of
+from reconciliation.services.setup import ensure_may_give
 
 if TYPE_CHECKING:
     ProviderFormBase = forms.ModelForm[Provider]
@@ -63,6 +66,7 @@ class ProviderForm(ProviderFormBase):
             "account",
             "region",
             "base_url",
+            "dashboard_url",
             "settings",
             "contract_version",
             "visible_parameters",
@@ -72,6 +76,8 @@ class ProviderForm(ProviderFormBase):
         )
         help_texts = {
             "account": "Part of the scope in which a key counts: operations in progress keep it.",
+            "dashboard_url": "Its own page of a record, linked to from the cases, such as "
+            "https://dashboard.example.com/refunds/{resource}.",
             "settings": "What the adapter is told of its actions, as JSON; it checks them.",
             "visible_parameters": 'The only parameters that people see, such as ["order"]; every '
             "other is stored as a digest alone.",
@@ -80,6 +86,13 @@ class ProviderForm(ProviderFormBase):
             "default_queue": "Takes its holds where no other queue does. Without an owner there, "
             "nothing is sent.",
         }
+
+    def clean_dashboard_url(self) -> str:
+        pattern: str = self.cleaned_data["dashboard_url"]
+        problem = pattern_problem(pattern) if pattern else ""
+        if problem:
+            raise forms.ValidationError(problem)
+        return pattern
 
     def clean_visible_parameters(self) -> list[str]:
         names: Any = self.cleaned_data["visible_parameters"]
@@ -104,18 +117,15 @@ class ProviderForm(ProviderFormBase):
 
 
 class QueueForm(QueueFormBase):
+    by: User  # whoever fills it in; the admin says who
+
     class Meta:
         model = ReviewQueue
         fields = (
-            "name",
-            "slug",
-            "tenant",
-            "provider",
-            "action",
-            "owners",
-            "due_after",
-            "approvals_needed",
-            "second_from",
+            *("name", "slug", "tenant", "provider", "action", "owners", "due_after"),
+            *("approvals_needed", "second_from"),
+            *("tell_before", "tell_on_call_after", "tell_owners_after"),
+            "tell_administrators_after",
         )
         help_texts = {
             "tenant": "Empty takes any. Owners may see this tenant and what was sent for it.",
@@ -128,7 +138,23 @@ class QueueForm(QueueFormBase):
             "once somebody else with the right “second” confirms it. Owners have that right.",
             "second_from": "From this amount on, in the operation's own currency, it takes two "
             "people anyway. Empty: no amount does.",
+            "tell_before": "So long before that its assignee, or who is on call, hears of it; 0: "
+            "not at all.",
+            "tell_on_call_after": "So long after it who is on call hears.",
+            "tell_owners_after": "So long after it all owners hear.",
+            "tell_administrators_after": "So long after it the administrators hear.",
         }
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if self.errors:
+            return cleaned
+        self.instance.tenant = cleaned["tenant"]
+        try:
+            ensure_may_give(cleaned["owners"], self.instance, self.by)
+        except NotYoursToGive as error:
+            self.add_error("owners", str(error))
+        return cleaned
 
 
 class ContractForm(ContractFormBase):

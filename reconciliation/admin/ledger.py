@@ -9,6 +9,14 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from reconciliation import access
+from reconciliation.core.facts import HoldReason
+from reconciliation.core.states import (
+    DecisionKind,
+    EvidenceKind,
+    HoldState,
+    OperationState,
+    TransmissionState,
+)
 from reconciliation.models import (
     AuditEntry,
     Decision,
@@ -18,7 +26,8 @@ from reconciliation.models import (
     Operation,
     Transmission,
 )
-from workflows.admin import ReadOnly
+from workflows.admin import LongList
+from workflows.admin.long_lists import state_filter
 
 
 def operations(request: HttpRequest) -> QuerySet[Operation]:
@@ -26,7 +35,7 @@ def operations(request: HttpRequest) -> QuerySet[Operation]:
 
 
 @admin.register(Operation)
-class OperationAdmin(ReadOnly):
+class OperationAdmin(LongList):
     """Without parameters and request: what may be seen of those is on the operation's page."""
 
     fields = (
@@ -47,20 +56,22 @@ class OperationAdmin(ReadOnly):
         "settled_at",
     )
     list_display = ("id", "summary", "provider", "state", "created_at")
-    list_filter = ("state", "provider")
+    list_filter = (state_filter(OperationState), "provider")
     list_select_related = ("provider",)
-    search_fields = ("id", "target", "resource")
+    search_fields = ("id",)
+    by_id = ("pk", "run_id")
     ordering = ("-id",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Operation]:
         return operations(request)
 
 
-class OfAnOperation(ReadOnly):
+class OfAnOperation(LongList):
     """Rows that belong to an operation, for those who may see it."""
 
     list_select_related = ("operation",)
-    search_fields = ("id", "operation__id")
+    search_fields = ("id",)
+    by_id = ("pk", "operation_id")
     ordering = ("-id",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -70,7 +81,7 @@ class OfAnOperation(ReadOnly):
 @admin.register(Transmission)
 class TransmissionAdmin(OfAnOperation):
     list_display = ("id", "operation", "number", "purpose", "state", "started_at", "ended_at")
-    list_filter = ("state",)
+    list_filter = (state_filter(TransmissionState),)
 
 
 @admin.register(Evidence)
@@ -91,29 +102,31 @@ class EvidenceAdmin(OfAnOperation):
         "by",
     )
     list_display = ("id", "operation", "kind", "resource", "source", "observed_at")
-    list_filter = ("kind",)
+    list_filter = (state_filter(EvidenceKind, "kind"),)
 
 
 @admin.register(Hold)
-class HoldAdmin(ReadOnly):
+class HoldAdmin(LongList):
     list_display = (
         *("id", "run", "operation", "event", "queue"),
         *("reason", "state", "opened_at", "due_at"),
     )
-    list_filter = ("state", "reason", "queue")
+    list_filter = (state_filter(HoldState), state_filter(HoldReason, "reason"), "queue")
     list_select_related = ("run", "operation", "event", "queue")
-    search_fields = ("id", "run__id", "operation__id", "event__id")
+    search_fields = ("id",)
+    by_id = ("pk", "run_id", "operation_id", "event_id")
     ordering = ("-id",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Hold]:
         return access.visible_holds(request.user)  # type: ignore[arg-type]
 
 
-class OfAHold(ReadOnly):
+class OfAHold(LongList):
     """What people decide or propose on a hold, for those who may see it."""
 
-    list_filter = ("kind",)
-    search_fields = ("id", "hold__id", "operation__id", "by_name")
+    list_filter = (state_filter(DecisionKind, "kind"),)
+    search_fields = ("id",)
+    by_id = ("pk", "hold_id", "operation_id")
     ordering = ("-id",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -138,13 +151,19 @@ class DecisionProposalAdmin(OfAHold):
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(ReadOnly):
+class AuditEntryAdmin(LongList):
     """Of all tenants, so for administrators alone."""
 
     list_display = ("seq", "at", "actor", "verb", "object")
-    list_filter = ("verb",)
-    search_fields = ("object", "actor")
+    search_fields = ("object",)
+    search_help_text = "What it is about, as the record names it, such as queue:refunds."
     ordering = ("-seq",)
+
+    def get_search_results(
+        self, _request: HttpRequest, queryset: QuerySet[AuditEntry], search_term: str
+    ) -> tuple[QuerySet[AuditEntry], bool]:
+        wanted = search_term.strip()
+        return (queryset.filter(object=wanted) if wanted else queryset), False
 
     def has_view_permission(self, request: HttpRequest, _obj: Model | None = None) -> bool:
         return bool(request.user.is_active and request.user.is_superuser)

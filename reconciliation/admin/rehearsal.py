@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest
 
@@ -15,13 +14,12 @@ from reconciliation.models import Provider, Rehearsal, Sandbox
 from reconciliation.services.rehearsals import check_sandbox, save_sandbox
 from workflows.admin import ReadOnly
 from workflows.admin.guarded import signed_in
+from workflows.admin.kept import Kept
 
 if TYPE_CHECKING:
     SandboxFormBase = forms.ModelForm[Sandbox]
-    SandboxBase = admin.ModelAdmin[Sandbox]
 else:
     SandboxFormBase = forms.ModelForm
-    SandboxBase = admin.ModelAdmin
 
 
 class SandboxForm(SandboxFormBase):
@@ -57,16 +55,15 @@ class SandboxForm(SandboxFormBase):
 
 
 @admin.register(Sandbox)
-class SandboxAdmin(SandboxBase):
+class SandboxAdmin(Kept):
     """Where a provider may be rehearsed."""
 
     form = SandboxForm
-    actions = None
     list_display = ("provider", "base_url", "account", "action")
     list_select_related = ("provider",)
 
-    def has_delete_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
-        return False
+    def recorded_as(self, row: Sandbox) -> str:
+        return f"sandbox:{row.provider.slug}"
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         if db_field.name == "provider":

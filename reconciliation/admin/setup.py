@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from reconciliation.admin.forms import ContractForm, DispatchForm, ProviderForm, QueueForm
+from reconciliation.admin.notifications import said_on_call
 from reconciliation.core.facts import Dispatch
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
 from reconciliation.selectors.contract import OVERDUE, is_overdue
@@ -23,21 +24,14 @@ from reconciliation.services.dispatch import set_dispatch
 from reconciliation.services.providers import missing_of
 from reconciliation.services.setup import (
     add_contract_version,
-    note_rights,
     save_provider,
     save_queue,
     set_owners,
 )
-from workflows.admin import ReadOnly, guarded
-from workflows.admin.guarded import signed_in
+from workflows.admin import ReadOnly
+from workflows.admin.guarded import Guarded, signed_in
 
 NOTHING = "none yet"
-
-
-class Guarded(guarded.Guarded):
-    def note_rights(self, request: HttpRequest, object_pk: str, whose: str) -> None:
-        if request.method == "POST" and self.has_change_permission(request):
-            note_rights(self.model.objects.get(pk=object_pk), whose, by=signed_in(request))
 
 
 # --- providers --------------------------------------------------------------------------------
@@ -45,6 +39,8 @@ class Guarded(guarded.Guarded):
 
 @admin.register(Provider)
 class ProviderAdmin(Guarded):
+    kind = "provider"
+    instead = "To send nothing more to it, turn its dispatch off."
     form = ProviderForm
     list_display = ("name", "slug", "adapter", "switch", "contract_version")
     list_filter = ("adapter",)
@@ -55,7 +51,12 @@ class ProviderAdmin(Guarded):
         (None, {"fields": ("name", "slug", "missing", "dispatch_shown")}),
         (
             "Connection",
-            {"fields": ("adapter", "base_url", "account", "region", "credential", "settings")},
+            {
+                "fields": (
+                    *("adapter", "base_url", "account", "region", "credential", "settings"),
+                    "dashboard_url",
+                )
+            },
         ),
         ("Contract", {"fields": ("contract_version", "contract_shown", "contradicted")}),
         ("Trust", {"fields": ("replay_trust", "look_up_trust")}),
@@ -150,11 +151,24 @@ class ProviderAdmin(Guarded):
 
 @admin.register(ReviewQueue)
 class ReviewQueueAdmin(Guarded):
+    kind = "queue"
     form = QueueForm
     list_display = ("name", "slug", "tenant", "provider", "action", "due_after")
     list_select_related = ("tenant", "provider")
     filter_horizontal = ("owners",)
+    readonly_fields = ("on_call",)
     search_fields = ("name", "slug")
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change, **options)
+        form.by = signed_in(request)  # a class of this request's own
+        return form
+
+    @admin.display(description="On call now")
+    def on_call(self, queue: ReviewQueue) -> str:
+        return said_on_call(queue)
 
     def save_model(
         self,

@@ -145,6 +145,8 @@ class Budget(Strict):
     """How much Romulus does by itself before it asks a person.
 
     `transmissions` counts sends that left, `not_sent` those that could not even connect.
+    `elapsed_seconds` counts from the first send, or from when a person last let it be sent again:
+    an outcome that is not known by then is held, however much of the rest is left; None: no limit.
     """
 
     transmissions: Annotated[int, Field(gt=0)] = 4
@@ -152,6 +154,7 @@ class Budget(Strict):
     look_ups: Annotated[int, Field(gt=0)] = 8
     first_pause_seconds: Annotated[float, Field(gt=0)] = 2
     longest_pause_seconds: Annotated[float, Field(gt=0)] = 300
+    elapsed_seconds: Annotated[float, Field(gt=0)] | None = None
 
     def pause(self, done: int) -> timedelta:
         """The rest after `done` tries of one kind: doubled each time, up to the longest."""

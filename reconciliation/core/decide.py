@@ -40,6 +40,7 @@ from reconciliation.core.protection import (
     closes_at,
     protects,
     review_at,
+    time_is_up_at,
     why_unguarded,
 )
 from reconciliation.core.states import EvidenceKind, OperationState, Purpose, TransmissionState
@@ -66,7 +67,10 @@ def decide(facts: Facts, now: datetime) -> Move:
         return with_nothing_unresolved(facts, now)
     if all(denied(facts, sent, now) for sent in unresolved):
         return send_as_denied(facts, now)
-    return with_unknown_outcome(facts, unresolved, now)
+    up = time_is_up_at(facts)
+    if up is not None and up <= now:
+        return Hold(HoldReason.TIME_SPENT)
+    return no_later_than(up, with_unknown_outcome(facts, unresolved, now))
 
 
 # --- what is known ----------------------------------------------------------------------------
@@ -224,6 +228,15 @@ def send(facts: Facts, now: datetime, purpose: Purpose) -> Move:
     return Send(purpose) if due is None or due <= now else Wait(due, WaitReason.PAUSE)
 
 
+def turned_away(facts: Facts) -> bool:
+    """Whether a write that its run has just come to is not to be sent now, and never was: the run
+    may take the step that its author has declared for that."""
+    never_sent = facts.state is OperationState.INTENDED and not any(
+        sent.may_have_effect for sent in facts.sent
+    )
+    return facts.dispatch is Dispatch.OFF and never_sent and facts.send_again is None
+
+
 def resent(facts: Facts, last: Sent) -> bool:
     """Whether a person has let it be sent again after `last`."""
     return facts.send_again is not None and facts.send_again >= last.started_at
@@ -262,6 +275,13 @@ def with_unknown_outcome(facts: Facts, unresolved: list[Sent], now: datetime) ->
     if rule is not None and facts.look_up_trusted:
         return look_up(facts, rule, unresolved, now)
     return replay(facts, unresolved, now)
+
+
+def no_later_than(up: datetime | None, move: Move) -> Move:
+    """What would rest past the end of its time comes up then."""
+    if up is None or not isinstance(move, Wait) or (move.until is not None and move.until <= up):
+        return move
+    return Wait(up, move.reason)
 
 
 def look_up(facts: Facts, rule: LookUpRule, unresolved: list[Sent], now: datetime) -> Move:

@@ -4,11 +4,13 @@ RomulusError
 ├── UsageError
 │   ├── InvalidContract        names the field and the file or row
 │   ├── InvalidProvider        names the setting
+│   ├── InvalidChannel         names the field
 │   └── InvalidDecision        a decision that lacks what it needs; names the field
 └── Conflict
     ├── AlreadyDecided         somebody decided first; carries the decision
     ├── ProposalVoid           what a proposal rested on has changed
     ├── NotAllowed             this decision is not safe or not this person's
+    ├── NotYoursToGive         a right that whoever would give it does not hold
     ├── DispatchTurnedOff      between the decision to send and the send
     └── RunCancelled           likewise
 """
@@ -26,6 +28,14 @@ class InvalidContract(UsageError):
 
 class InvalidProvider(UsageError):
     """This provider cannot be used as it is set up."""
+
+
+class InvalidChannel(UsageError):
+    """This channel cannot be used as it is set up."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class InvalidDecision(UsageError):
@@ -58,3 +68,7 @@ class RunCancelled(Conflict):
 
 class NotAllowed(Conflict):
     """This decision is not offered now."""
+
+
+class NotYoursToGive(Conflict):
+    """Nobody gives a right that they do not hold."""

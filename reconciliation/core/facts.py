@@ -105,6 +105,7 @@ class HoldReason(StrEnum):
     WINDOW_OVER = "window_over"
     NOT_PROVEN = "not_proven"
     BUDGET_SPENT = "budget_spent"
+    TIME_SPENT = "time_spent"
     REFUSED_TOO_OFTEN = "refused_too_often"
     UNREACHABLE = "unreachable"
     ABSENCE_NOT_PROOF = "absence_not_proof"
@@ -176,6 +177,12 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
         "It was sent as often as is allowed, without a usable answer.",
         "It may have happened once, or not at all.",
         "A record at the provider, or a decision to send it once more.",
+    ),
+    HoldReason.TIME_SPENT: Sentence(
+        "It was sent and no usable answer came, and the time in which Romulus looks for proof by "
+        "itself is over.",
+        "It may have happened once, or not at all.",
+        "A record at the provider, or someone who can see the result there.",
     ),
     HoldReason.REFUSED_TOO_OFTEN: Sentence(
         "The provider refused it each time, as often as it may be sent. Nothing changed there.",

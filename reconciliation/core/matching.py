@@ -43,9 +43,18 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Agreement:
+    field: str
+    found: str
+
+
+@dataclass(frozen=True)
 class Comparison:
+    """How a record fits, in the fields that the provider shows."""
+
     fit: Fit
     differences: tuple[Difference, ...] = ()
+    agreements: tuple[Agreement, ...] = ()
 
 
 def compare(intended: Intended, found: Found, *, marker_required: bool) -> Comparison:
@@ -63,12 +72,19 @@ def compare(intended: Intended, found: Found, *, marker_required: bool) -> Compa
         difference = Difference("operation", intended.operation, found.operation)
         fit = Fit.NOT_OURS if marker_required else Fit.CONFLICT
         return Comparison(fit, (difference,))
-    differences = tuple(differing(intended, found))
-    return Comparison(Fit.CONFLICT if differences else Fit.MATCH, differences)
+    compared = seen_beside(intended, found)
+    differences = tuple(each for each in compared if each.intended != each.found)
+    agreements = tuple(
+        Agreement(each.field, each.found) for each in compared if each.intended == each.found
+    )
+    fit = Fit.CONFLICT if differences else Fit.MATCH
+    return Comparison(fit, differences, agreements)
 
 
-def differing(intended: Intended, found: Found) -> list[Difference]:
+def seen_beside(intended: Intended, found: Found) -> list[Difference]:
+    """What was meant beside what the record shows, for each field that it shows."""
     pairs = [
+        ("operation", intended.operation, found.operation),
         ("account", intended.account, found.account),
         ("region", intended.region, found.region),
         *((name, value, (found.fields or {}).get(name)) for name, value in intended.fields.items()),
@@ -76,7 +92,7 @@ def differing(intended: Intended, found: Found) -> list[Difference]:
     return [
         Difference(name, shown(meant), shown(seen))
         for name, meant, seen in pairs
-        if seen is not None and shown(meant) != shown(seen)
+        if seen is not None
     ]
 
 

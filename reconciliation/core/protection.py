@@ -43,6 +43,15 @@ def review_at(facts: Facts) -> datetime | None:
     return None if closes is None or rule is None else closes - rule.window / LEFT_TO_PEOPLE
 
 
+def time_is_up_at(facts: Facts) -> datetime | None:
+    """Until when Romulus looks for proof by itself, once something was sent; None: no limit."""
+    limit = facts.contract.budget.elapsed_seconds
+    if limit is None:
+        return None
+    began = facts.sent[0].started_at
+    return max(began, facts.send_again or began) + timedelta(seconds=limit)
+
+
 def why_unguarded(facts: Facts, now: datetime) -> HoldReason | None:
     """Why the key does not guard a repeat that starts now; None when it does."""
     if facts.contract.replay is None or facts.contract.key is None:

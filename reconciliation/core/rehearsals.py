@@ -13,6 +13,9 @@ from enum import StrEnum
 from reconciliation.core.contracts import Contract, Meaning
 from reconciliation.core.states import OperationState
 
+# Tenant, queue and owner of everything that is rehearsed: nobody else's work is among it.
+NAME = "rehearsal"
+
 
 class Claim(StrEnum):
     """What a contract may claim, and a rehearsal can show."""

@@ -219,8 +219,28 @@ def possible_holds(contract: Contract) -> tuple[Possible, ...]:
     )
 
 
+# Holds that come under every contract: of the provider, the network or the run.
+ANY_MAY_HAVE = frozenset(
+    {
+        HoldReason.NOT_READY,
+        HoldReason.BUDGET_SPENT,
+        HoldReason.REFUSED_TOO_OFTEN,
+        HoldReason.UNREACHABLE,
+        HoldReason.CONFLICT,
+        HoldReason.RUN_CANCELLED,
+    }
+)
+
+
+# What a provider has to be able to say, so that the hold can come.
+SAID_BY = {
+    HoldReason.KEY_MISMATCH: Meaning.KEY_MISMATCH,
+    HoldReason.ALREADY_EXISTS: Meaning.EXISTS,
+    HoldReason.REFUSED_LATER: Meaning.REJECTED,
+}
+
+
 def can_come(reason: HoldReason, contract: Contract) -> bool:
-    meanings = {rule.means for rule in contract.answers}
     match reason:
         case HoldReason.UNGUARDED:
             return contract.replay is None
@@ -230,12 +250,10 @@ def can_come(reason: HoldReason, contract: Contract) -> bool:
             return contract.replay is not None or contract.look_up is not None
         case HoldReason.ABSENCE_NOT_PROOF | HoldReason.LOOK_UP_UNAVAILABLE:
             return contract.look_up is not None
-        case HoldReason.KEY_MISMATCH:
-            return Meaning.KEY_MISMATCH in meanings
-        case HoldReason.ALREADY_EXISTS:
-            return Meaning.EXISTS in meanings
-        case HoldReason.REFUSED_LATER:
-            return Meaning.REJECTED in meanings
+        case HoldReason.TIME_SPENT:
+            return contract.budget.elapsed_seconds is not None
+        case HoldReason.KEY_MISMATCH | HoldReason.ALREADY_EXISTS | HoldReason.REFUSED_LATER:
+            return any(rule.means is SAID_BY[reason] for rule in contract.answers)
         case HoldReason.POSTCONDITION_FAILED | HoldReason.NOT_VERIFIABLE:
             return contract.verifies
         case HoldReason.AUTHORISATION_LAPSED | HoldReason.PRECONDITION_GONE:
@@ -250,7 +268,8 @@ def as_markdown(contract: Contract) -> str:
         f"| {line.asks} | {line.answer} | {line.so} |" for line in questions(contract)
     )
     evidence = "\n".join(f"- {line}" for line in evidence_lines(contract))
-    holds = ", ".join(f"`{hold.reason}`" for hold in possible_holds(contract))
+    own = (hold.reason for hold in possible_holds(contract) if hold.reason not in ANY_MAY_HAVE)
+    holds = ", ".join(f"`{reason}`" for reason in own)
     sources = "\n".join(
         f"- {f'[{source.title}]({source.url})' if source.url else source.title}"
         f" ({source.evidence.replace('_', ' ')})"
@@ -264,7 +283,7 @@ def as_markdown(contract: Contract) -> str:
         f"{contract.review_again_on}. Keys count within: {', '.join(contract.scope)}.\n\n"
         f"| question | answer | so Romulus |\n|---|---|---|\n{sheet}\n\n"
         f"Evidence that settles it:\n\n{evidence}\n\n"
-        f"It may be held for {holds} (docs/operations.md says what each means).\n\n"
+        f"Its own reasons for a hold: {holds}.\n\n"
         + (f"Nobody has found documented:\n\n{unverified}\n" if unverified else "")
         + (f"Beside that:\n\n{notes}\n" if notes else "")
         + f"Sources:\n\n{sources}\n"

@@ -8,27 +8,37 @@ from reconciliation.models.dispatch import DispatchStop
 from reconciliation.models.draft import DecisionDraft
 from reconciliation.models.evidence import Evidence
 from reconciliation.models.hold import Hold
+from reconciliation.models.notification import Channel, Delivery, Digest, Message, Notification
 from reconciliation.models.operation import Operation
+from reconciliation.models.profile import Profile
 from reconciliation.models.proposal import DecisionProposal, ProposalEnd
 from reconciliation.models.provider import ContractVersion, Provider
 from reconciliation.models.queue import ReviewQueue
 from reconciliation.models.rehearsal import Rehearsal, Sandbox
+from reconciliation.models.rota import Shift
 from reconciliation.models.transmission import Transmission
 
 __all__ = [
     "AuditEntry",
+    "Channel",
     "ContractVersion",
     "Decision",
     "DecisionDraft",
     "DecisionProposal",
+    "Delivery",
+    "Digest",
     "DispatchStop",
     "Evidence",
     "Hold",
+    "Message",
+    "Notification",
     "Operation",
+    "Profile",
     "ProposalEnd",
     "Provider",
     "Rehearsal",
     "ReviewQueue",
     "Sandbox",
+    "Shift",
     "Transmission",
 ]

@@ -13,9 +13,18 @@ class AuditEntry(models.Model):
     verb = models.CharField(max_length=60)
     object = models.CharField(max_length=200)  # "operation:<id>"
     detail = models.JSONField(default=dict)
+    # The chain, by the rule of `core.chain`.
+    salt = models.CharField(max_length=32, default="")  # empty: chained by the first rule
     previous_hash = models.CharField(max_length=64)
+    skip_hash = models.CharField(max_length=64, default="")
     hash = models.CharField(max_length=64)
 
     class Meta:
         verbose_name_plural = "audit entries"
-        indexes = [models.Index(name="audit_object", fields=["object", "seq"])]
+        # The record of one thing, and what its page narrows down to.
+        indexes = [
+            models.Index(name="audit_object", fields=["object", "seq"]),
+            models.Index(name="audit_actor", fields=["actor", "seq"]),
+            models.Index(name="audit_verb", fields=["verb", "seq"]),
+            models.Index(name="audit_at", fields=["at", "seq"]),
+        ]

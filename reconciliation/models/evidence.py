@@ -12,6 +12,9 @@ from reconciliation.models.operation import Operation
 from reconciliation.models.transmission import Transmission
 from workflows.models.ids import new_id
 
+# The source of what the duplicate finder puts on record (services/duplicates.py).
+DUPLICATE_AUDIT = "duplicate audit"
+
 
 class Evidence(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -22,7 +25,10 @@ class Evidence(models.Model):
     denies = models.BooleanField(default=False)
     postcondition = models.BooleanField(null=True)
     resource = models.CharField(max_length=300, blank=True)
-    differences = models.JSONField(default=list)  # [{field, intended, found}, …]
+    # Of a provider's record, in the fields that it shows: [{field, intended, found}, …] and
+    # [{field, found}, …]; values only where the provider's allow-list has them.
+    differences = models.JSONField(default=list)
+    agreements = models.JSONField(default=list)
     observed_at = models.DateTimeField(db_default=Now())  # when it was asked, or answered
     recorded_at = models.DateTimeField(db_default=Now())  # its place in the order
     retry_after_at = models.DateTimeField(null=True)
@@ -38,4 +44,12 @@ class Evidence(models.Model):
                 condition=Q(kind__in=[kind.value for kind in EvidenceKind]),
             )
         ]
-        indexes = [models.Index(name="evidence_in_order", fields=["operation", "recorded_at"])]
+        indexes = [
+            models.Index(name="evidence_in_order", fields=["operation", "recorded_at"]),
+            # The overview: effects that are there twice, the latest first.
+            models.Index(
+                name="evidence_double",
+                fields=["-recorded_at"],
+                condition=Q(source=DUPLICATE_AUDIT),
+            ),
+        ]

@@ -46,6 +46,8 @@ class Hold(models.Model):
     # Grows with every decision, so that a form that was read before one is refused.
     version = models.PositiveIntegerField(default=1)
     closed_at = models.DateTimeField(null=True)
+    # When the sweep looks next whether somebody is to be told that it waits; null: nobody is.
+    tell_at = models.DateTimeField(null=True, db_default=Now())
     # What one person has proposed and another must confirm, while that is open.
     proposal = models.OneToOneField(
         "reconciliation.DecisionProposal", on_delete=models.PROTECT, null=True, related_name="+"
@@ -96,6 +98,9 @@ class Hold(models.Model):
                 name="hold_open_second",
                 fields=["due_at", "id"],
                 condition=Q(state=HoldState.OPEN, proposal__isnull=False),
+            ),
+            models.Index(
+                name="hold_open_tell", fields=["tell_at"], condition=Q(state=HoldState.OPEN)
             ),
         ]
 

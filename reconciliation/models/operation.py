@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models.functions import Collate, Now
 
 from reconciliation.core.states import SETTLED, OperationState
 from reconciliation.models.provider import ContractVersion, Provider
 from reconciliation.querysets import OperationQuerySet
 from workflows.models import Run
-from workflows.models.ids import new_id
+from workflows.models.ids import last_of, new_id
 
 
 class Operation(models.Model):
@@ -89,6 +89,12 @@ class Operation(models.Model):
             ),
             models.Index(
                 name="operation_unsettled", fields=["state", "id"], condition=~Q(state__in=SETTLED)
+            ),
+            # Search: by the end of the ID, the target or the resource, or how they begin.
+            models.Index(last_of("id"), name="operation_id_end"),
+            models.Index(Collate("target", "C"), name="operation_target"),
+            models.Index(
+                Collate("resource", "C"), name="operation_resource", condition=~Q(resource="")
             ),
         ]
 

@@ -42,6 +42,8 @@ class Provider(models.Model):
     account = models.CharField(max_length=200)
     region = models.CharField(max_length=100, blank=True)
     base_url = models.CharField(max_length=300)  # checked by `core.addresses`, also at each call
+    # Its own page of a record, for people: https://…/{resource}; checked by `core.addresses`.
+    dashboard_url = models.CharField(max_length=300, blank=True, default="")
     credential_sealed = models.BinaryField(default=b"", blank=True)
     settings = models.JSONField(default=dict, blank=True)  # the adapter's own; it checks them
     contract_version = models.ForeignKey(

@@ -9,7 +9,11 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 
+from reconciliation.core.notifications import Times
 from workflows.models.ids import new_id
+
+TIMES = Times()
+NOT_BACKWARDS = MinValueValidator(timedelta())
 
 
 class ReviewQueue(models.Model):
@@ -38,6 +42,13 @@ class ReviewQueue(models.Model):
     second_from = models.DecimalField(
         max_digits=20, decimal_places=4, null=True, blank=True, validators=[MinValueValidator(0)]
     )
+    # Who hears of a hold that nobody decides, and when: before its due time, and after it.
+    tell_before = models.DurationField(default=TIMES.before, validators=[NOT_BACKWARDS])
+    tell_on_call_after = models.DurationField(default=TIMES.on_call, validators=[NOT_BACKWARDS])
+    tell_owners_after = models.DurationField(default=TIMES.owners, validators=[NOT_BACKWARDS])
+    tell_administrators_after = models.DurationField(
+        default=TIMES.administrators, validators=[NOT_BACKWARDS]
+    )
 
     class Meta:
         constraints = [
@@ -49,7 +60,17 @@ class ReviewQueue(models.Model):
             ("decide", "Can decide holds"),
             ("assign", "Can assign holds"),
             ("second", "Can confirm the decisions of others"),
+            ("configure", "Can set it up"),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def times(self) -> Times:
+        return Times(
+            before=self.tell_before,
+            on_call=self.tell_on_call_after,
+            owners=self.tell_owners_after,
+            administrators=self.tell_administrators_after,
+        )

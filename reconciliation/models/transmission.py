@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models.functions import Collate, Now
 
 from reconciliation.core.states import Purpose, TransmissionState
 from reconciliation.models.operation import Operation
@@ -61,4 +61,12 @@ class Transmission(models.Model):
                 fields=["operation"],
                 condition=Q(state=TransmissionState.SENDING),
             ),
+        ]
+        indexes = [
+            # Search: what the provider called the request, or how that begins.
+            models.Index(
+                Collate("provider_request_id", "C"),
+                name="transmission_request_id",
+                condition=~Q(provider_request_id=""),
+            )
         ]

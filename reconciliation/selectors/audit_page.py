@@ -1,7 +1,7 @@
 """The audit record as a person may see it: entries about what they may see, the newest first.
 
 An entry names its object as text, such as "run:<id>". So a page reads a bounded stretch of the
-record and shows what of it may be seen; the next one goes on where it ended. Seven queries.
+record and shows what of it may be seen; the next one goes on where it ended. Nine queries.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from reconciliation import access
-from reconciliation.audit_pages import AuditPage, AuditRow
+from reconciliation.audit_pages import AuditPage, AuditRow, ChainCheck
+from reconciliation.core.audit_asked import AuditAsked
 from reconciliation.models import AuditEntry
+from reconciliation.selectors.audit_entries import entries_asked, known_verbs, objects_named
+from reconciliation.services.audit import CHAIN, hash_of
 from workflows.access import visible_events, visible_runs, visible_tenants
 from workflows.core.words import who
-from workflows.pages import Fact, Pager
+from workflows.pages import Export, Fact, Pager
 from workflows.selectors.paging import PAGE_ROWS, address, as_uuid
 from workflows.selectors.words import heading
 
@@ -32,38 +35,42 @@ Names = Mapping[str, str]
 """What an object of the record is called, by how the record names it."""
 
 
-def audit_page(user: User, *, before: str = "", object: str = "", actor: str = "") -> AuditPage:
-    """A page of the record for `user`.
-
-    Args:
-        before: the number of an entry: only what is older than that.
-        object: only entries about this, as the record names it.
-        actor: only what this one did, as the record names them.
-    """
-    entries = AuditEntry.objects.order_by("-seq")
-    if object:
-        entries = entries.filter(object=object)
-    if actor:
-        entries = entries.filter(actor=actor)
-    if before.isdecimal():
-        entries = entries.filter(seq__lt=int(before[:18]))
-    stretch = list(entries[:STRETCH])
+def audit_page(user: User, asked: AuditAsked) -> AuditPage:
+    """A page of the record for `user`."""
+    stretch = list(entries_asked(asked)[:STRETCH])
     names = visible_names(user, stretch)
     shown = [entry for entry in stretch if may_see(user, entry, names)][:PAGE_ROWS]
     looked_at = stretch.index(shown[-1]) + 1 if len(shown) == PAGE_ROWS else len(stretch)
     more = looked_at < len(stretch) or len(stretch) == STRETCH
-    here = {"object": object, "actor": actor}
+    here = reverse("audit")
     return AuditPage(
         rows=tuple(row_of(entry, names) for entry in shown),
-        object=names.get(object, object),
-        actor=who(actor) if actor else "",
+        asked=asked,
+        object=object_shown(asked, names),
+        actor=who(asked.who),
+        verbs=known_verbs(),
+        check=latest_check(),
+        export=Export(address(reverse("audit_export"), asked.query())),
         pager=Pager(
-            newer=address(reverse("audit"), here) if before else "",
-            older=address(reverse("audit"), here | {"before": str(stretch[looked_at - 1].seq)})
+            newer=address(here, asked.query()) if asked.before else "",
+            older=address(here, asked.query(before=str(stretch[looked_at - 1].seq)))
             if more
             else "",
         ),
     )
+
+
+def object_shown(asked: AuditAsked, names: Names) -> str:
+    """What is asked for, by its name where the reader may see it."""
+    named = (names[each] for each in objects_named(asked.object) if each in names)
+    return next(named, asked.object)
+
+
+def latest_check() -> ChainCheck | None:
+    entry = AuditEntry.objects.filter(object=CHAIN).order_by("-seq").first()
+    if entry is None:
+        return None
+    return ChainCheck(entry.at, who(entry.actor), entry.detail["upto"], entry.detail["broken"])
 
 
 def may_see(user: User, entry: AuditEntry, names: Names) -> bool:
@@ -103,14 +110,15 @@ def row_of(entry: AuditEntry, names: Names) -> AuditRow:
         number=entry.seq,
         at=entry.at,
         actor=who(entry.actor),
-        actor_url=address(reverse("audit"), {"actor": entry.actor}),
+        actor_url=address(reverse("audit"), {"who": entry.actor}),
         verb=entry.verb,
         object=names.get(entry.object, entry.object),
         object_url=url_of(entry.object),
         object_entries_url=address(reverse("audit"), {"object": entry.object}),
         reason=reason,
         facts=tuple(Fact(name, shortened(value)) for name, value in detail.items()),
-        hash=entry.hash[:12],
+        hash=entry.hash,
+        fits=entry.hash == hash_of(entry),
     )
 
 

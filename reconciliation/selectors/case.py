@@ -24,6 +24,7 @@ from reconciliation.models import (
     Operation,
     Transmission,
 )
+from reconciliation.selectors.words import with_owners
 from reconciliation.services.facts import load_facts
 from reconciliation.services.providers import contract_of
 from workflows.access import may_view_payloads
@@ -91,7 +92,7 @@ def load_case(operation: Operation, user: User, now: datetime) -> Case:
     # Whoever may decide is told from the run too, which is loaded already.
     holds = newest(
         operation.holds.select_related("queue", "assignee", "proposal__by").prefetch_related(
-            "queue__owners"
+            *with_owners()
         ),
         "opened_at",
     )

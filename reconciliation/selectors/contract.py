@@ -12,7 +12,7 @@ from workflows.pages import Fact
 from workflows.selectors.words import counted
 
 
-def contract_card(case: Case) -> ContractCard:
+def contract_card(case: Case, runbook_url: str = "") -> ContractCard:
     contract, window = case.contract, window_of(case.operation, case.now)
     guarded = contract.replay is not None
     return ContractCard(
@@ -22,6 +22,7 @@ def contract_card(case: Case) -> ContractCard:
         after="A send with the same key could happen a second time." if guarded else "",
         advice="" if case.state.is_settled else advice(case, contract, window),
         facts=tuple(facts_of(case, contract)),
+        runbook_url=runbook_url,
         reviewed=reviewed(contract) + (OVERDUE if is_overdue(contract, case.now) else ""),
     )
 

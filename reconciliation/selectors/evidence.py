@@ -93,7 +93,8 @@ def text_of(row: Evidence) -> str:
 def conflict_text(row: Evidence) -> str:
     fields = [str(each.get("field", "")) for each in row.differences]
     if fields:
-        return f"A record came that is not what was intended: {listed(fields)} differ."
+        verb = "differs" if len(fields) == 1 else "differ"
+        return f"A record came that is not what was intended: {listed(fields)} {verb}."
     return "It shows more than one record for this one operation."
 
 

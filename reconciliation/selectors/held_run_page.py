@@ -49,7 +49,7 @@ def held_run_page(
         run=Link(title_of(run), reverse("run", args=[run.pk])),
         position=position(run),
         facts=tuple(facts_of(hold)),
-        owner=owner_of(hold, user),
+        owner=owner_of(hold, user, now),
         held_since=hold.opened_at if is_open else None,
         due_at=hold.due_at if is_open else None,
         is_late=is_open and hold.due_at <= now,

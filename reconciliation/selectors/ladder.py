@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from reconciliation.core.states import HoldState, TransmissionState
+from reconciliation.core.classify import Phase
+from reconciliation.core.states import HoldState, Purpose, TransmissionState
 from reconciliation.models import Hold, Transmission
 from reconciliation.pages import Rung, RungNote, legs
 from reconciliation.selectors.case import Case
@@ -70,7 +71,32 @@ def rung(case: Case, row: Transmission) -> Rung:
         waiting=waiting,
         state=row.state,
         outcome=EXCEPTION.sub("", row.detail_redacted) or outcome(row),
+        id=row.pk,
+        attempt=row.attempt,
+        reached=reached(row),
+        ended_at=row.ended_at,
+        request_id=row.provider_request_id,
+        replays=row.purpose == Purpose.REPLAY,
     )
+
+
+REACHED = {
+    Phase.RESOLVE: "looking up the name",
+    Phase.CONNECT: "connecting",
+    Phase.TLS: "making the connection safe",
+    Phase.SEND: "sending: some of it may have left",
+    Phase.WAIT: "all of it left; no whole answer came",
+    Phase.ANSWER: "the whole answer came",
+}
+
+
+def reached(row: Transmission) -> str:
+    """How far it came, in words."""
+    if row.phase:
+        return REACHED[Phase(row.phase)]
+    if row.state == TransmissionState.SENDING:
+        return "on its way"
+    return "not known: its worker went quiet, and some of it may have left"
 
 
 def outcome(row: Transmission) -> str:

@@ -41,7 +41,9 @@ def how(operation: Operation, other: Operation) -> str:
 def given_up(case: Case) -> str:
     """What a person's giving it up has come to, in one sentence or two."""
     decision = in_force_of(case.decisions)
-    kind = DecisionKind(decision.kind) if decision else DecisionKind.ABANDON
+    if decision is None:
+        return "Nothing of it was sent: its run ended, or went on without it, before."
+    kind = DecisionKind(decision.kind)
     if kind not in TO_COME:
         return "A person gave it up. Its outcome stays as it was known then."
     what, coming, never = TO_COME[kind]

@@ -9,6 +9,8 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from reconciliation import access
+from reconciliation.core.dashboard import page_of
 from reconciliation.core.decide import decide
 from reconciliation.core.facts import WAIT_SENTENCES, HoldReason, Wait, WaitReason
 from reconciliation.core.states import EvidenceKind, OperationState
@@ -24,6 +26,7 @@ from reconciliation.selectors.ladder import in_common, ladder_of, summary_of
 from reconciliation.selectors.linked import given_up, linked_to
 from reconciliation.selectors.options import offers, options_of
 from reconciliation.selectors.record import record_of
+from reconciliation.selectors.sides import sides_of
 from reconciliation.selectors.words import (
     amount_of,
     clock,
@@ -53,6 +56,7 @@ def operation_page(
     case = load_case(operation, user, now)
     hold = case.hold
     parts = decide_parts(case, attempted)
+    provider_url = address_of_provider(case)
     return OperationPage(
         id=operation.pk,
         title=operation.summary,
@@ -64,9 +68,9 @@ def operation_page(
         position=position(operation),
         intended=f"{operation.summary}.",
         intended_facts=tuple(intended_facts(case)),
-        contract=contract_card(case),
+        contract=contract_card(case, f"{provider_url}#runbook" if provider_url else ""),
         seen=fingerprint(case),
-        owner=owner_of(hold, user) if hold else None,
+        owner=owner_of(hold, user, now) if hold else None,
         held_since=hold.opened_at if hold else None,
         due_at=hold.due_at if hold else None,
         is_late=hold is not None and hold.due_at <= now,
@@ -76,6 +80,10 @@ def operation_page(
         ladder=ladder_of(case),
         says=says(case),
         evidence=cards_of(case),
+        sides=sides_of(case),
+        asks_again_at=asks_again_at(case),
+        provider_url=provider_url,
+        result_url=page_of(operation.provider.dashboard_url, operation.resource),
         blocks=blocks(case),
         people=people(case),
         record=record_of(case),
@@ -173,6 +181,18 @@ def fingerprint(case: Case) -> str:
         [(offer.kind, offer.allowed) for offer in offers(case)] if hold else None,
     )
     return hashlib.sha256(repr(rests_on).encode()).hexdigest()[:16]
+
+
+def address_of_provider(case: Case) -> str:
+    """Of the provider's page; empty for who may not see it."""
+    visible = access.visible_providers(case.user).filter(pk=case.operation.provider_id).exists()
+    return reverse("provider", args=[case.operation.provider.slug]) if visible else ""
+
+
+def asks_again_at(case: Case) -> datetime | None:
+    """When Romulus asks the provider next by itself; None while somebody else is to act."""
+    asks = case.hold is None and case.state is OperationState.UNKNOWN
+    return case.operation.due_at if asks else None
 
 
 # --- what was intended ------------------------------------------------------------------------

@@ -24,9 +24,12 @@ from reconciliation.provider_pages import (
     SourceRow,
 )
 from reconciliation.selectors.contract import is_overdue, reviewed
+from reconciliation.selectors.provider_rail import RIGHT_COLUMNS, holders_of, switch_of
+from reconciliation.selectors.rehearsal_matrix import matrix_of
 from reconciliation.services.providers import readiness_of
 from workflows.core.words import without_credentials
 from workflows.pages import Fact, Link
+from workflows.rights import holds
 
 MOST = 200  # providers on the list
 REHEARSALS = 5
@@ -67,13 +70,16 @@ def row_of(provider: Provider, now: datetime) -> ProviderRow:
 def provider_page(provider: Provider, user: User, now: datetime) -> ProviderPage:
     """One provider as `user` may see it; `provider` comes from `access.provider_for`."""
     contract = provider.contract_version.contract if provider.contract_version else None
-    may_switch = user.has_perm("reconciliation.pause_dispatch", provider)
+    may_switch = holds(user, "reconciliation.pause_dispatch", provider)
+    queues = queues_of(provider, user)
+    latest = latest_rehearsals(provider)
     return ProviderPage(
         name=provider.name,
         slug=provider.slug,
         facts=facts_of(provider),
         dispatch=str(provider.dispatch),
         dispatch_url=f"{reverse('dispatch_change')}?provider={provider.slug}" if may_switch else "",
+        switch=switch_of(provider, user, may_switch=may_switch),
         setup_url=reverse("admin:reconciliation_provider_change", args=[provider.pk])
         if user.is_staff
         else "",
@@ -83,9 +89,15 @@ def provider_page(provider: Provider, user: User, now: datetime) -> ProviderPage
         contract=sheet_of(provider, contract, now) if contract else None,
         contradicted_at=provider.contradicted_at,
         contradiction=provider.contradiction,
-        queues=tuple(queue_of(queue, user) for queue in queues_of(provider, user)),
+        queues=tuple(queue_of(queue, user) for queue in queues),
         runbook=runbook_of(provider, contract) if contract else None,
-        rehearsals=rehearsals_of(provider),
+        rehearsals=tuple(rehearsal_row(row) for row in latest),
+        # One contract's claims at a time: what an earlier version showed says nothing of this one.
+        matrix=matrix_of(
+            [row for row in latest if row.contract_version_id == provider.contract_version_id]
+        ),
+        holders=holders_of(provider, queues, user),
+        right_columns=tuple(RIGHT_COLUMNS),
     )
 
 
@@ -193,19 +205,13 @@ def runbook_of(provider: Provider, contract: Contract) -> Runbook:
     )
 
 
-def rehearsals_of(provider: Provider) -> tuple[RehearsalRow, ...]:
-    latest = Rehearsal.objects.filter(provider=provider).order_by("-ended_at")[:REHEARSALS]
-    return tuple(
-        RehearsalRow(
-            at=row.ended_at,
-            claims=tuple(
-                f"{claim.replace('_', ' ')}: {said}" for claim, said in row.claims.items()
-            ),
-            breaches=row.breaches,
-        )
-        for row in latest
+def latest_rehearsals(provider: Provider) -> list[Rehearsal]:
+    return list(Rehearsal.objects.filter(provider=provider).order_by("-ended_at")[:REHEARSALS])
+
+
+def rehearsal_row(row: Rehearsal) -> RehearsalRow:
+    return RehearsalRow(
+        at=row.ended_at,
+        claims=tuple(f"{claim.replace('_', ' ')}: {said}" for claim, said in row.claims.items()),
+        breaches=row.breaches,
     )
-
-
-def claim_in_words(claim: str, said: object) -> str:
-    return f"{claim.replace('_', ' ')}: {said}"

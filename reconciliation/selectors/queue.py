@@ -18,8 +18,9 @@ from reconciliation.selectors.words import (
     owner_of,
     sentence_of,
     window_of,
+    with_owners,
 )
-from workflows.pages import Pager
+from workflows.pages import Export, Pager
 from workflows.selectors.paging import PAGE_ROWS, address, as_uuid
 from workflows.selectors.words import label_of, title_of
 
@@ -52,6 +53,7 @@ def review_page(user: User, now: datetime, *, before: str = "", after: str = "")
     decided = None if rows else last_decision(user)
     return ReviewPage(
         rows=tuple(row_of(hold, user, now) for hold in rows),
+        export=Export(reverse("review_export")),
         total=whole["total"],
         oldest=whole["oldest"],
         seen=seen_of(holds),
@@ -81,7 +83,7 @@ def row_of(hold: Hold, user: User, now: datetime) -> QueueRow:
         provider=operation.provider.name if operation else "",
         reason=f"{said.known} {said.unknown}".strip(),
         next_move=said.settles,
-        owner=owner_of(hold, user),
+        owner=owner_of(hold, user, now),
         held_since=hold.opened_at,
         due_at=hold.due_at,
         amount=amount_of(operation) if operation else "",
@@ -130,7 +132,7 @@ def rows_at(
     holds: QuerySet[Hold], before: Place | None, after: Place | None, size: int = PAGE_ROWS
 ) -> tuple[list[Hold], bool, bool]:
     """A page of `holds`, and whether there are more urgent and less urgent ones."""
-    shown = holds.select_related(*SHOWN_WITH).prefetch_related("queue__owners")
+    shown = holds.select_related(*SHOWN_WITH).prefetch_related(*with_owners())
     if before is not None:
         due, hold = before
         more = shown.filter(Q(due_at__lt=due) | Q(due_at=due, pk__lt=hold))

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils import timezone
 
 from reconciliation import access
 from reconciliation.core.states import EvidenceKind, HoldState, OperationState, TransmissionState
@@ -34,7 +35,14 @@ from reconciliation.selectors.record import (
     sending,
     settled,
 )
-from reconciliation.selectors.words import clock, listed, name_of, owner_of, sentence_of
+from reconciliation.selectors.words import (
+    clock,
+    listed,
+    name_of,
+    owner_of,
+    sentence_of,
+    with_owners,
+)
 from reconciliation.services.dispatch import stops_over
 from workflows.core.durations import took
 from workflows.core.timeline import Lane, Span
@@ -91,7 +99,7 @@ def run_parts(run: Run, user: User | None, *, before: datetime | None) -> RunPar
     rows = load(run)
     past = rows if before is None else load(run, before)
     hold = rows.open_hold
-    owner = owner_of(hold, user) if hold else None
+    owner = owner_of(hold, user, timezone.now()) if hold else None
     return RunParts(
         lanes=lanes(rows),
         spans=hold_spans(rows),
@@ -126,7 +134,7 @@ def load(run: Run, before: datetime | None = None) -> Rows:
         operations=shown,
         transmissions=transmissions,
         evidence=newest(past(seen, "observed_at"), "recorded_at"),
-        holds=newest(past(held.prefetch_related("queue__owners"), "opened_at"), "opened_at"),
+        holds=newest(past(held.prefetch_related(*with_owners()), "opened_at"), "opened_at"),
         decisions=newest(past(Decision.objects.filter(hold__run=run), "at"), "at"),
         stops=newest(past(stops_of(run), "at"), "seq"),
         workers=worker_names(row.worker for row in transmissions),

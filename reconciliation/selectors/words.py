@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import Prefetch
 
 from reconciliation.core.facts import HOLD_SENTENCES, HoldReason, Sentence
 from reconciliation.core.states import DecisionKind
-from reconciliation.models import Decision, DecisionProposal, Hold, Operation
+from reconciliation.models import Decision, DecisionProposal, Hold, Operation, Shift
 from reconciliation.pages import Owner, Recorded, Window
 from reconciliation.services.providers import contract_of
+from reconciliation.services.rota import on_call_at
 
 SOON = timedelta(hours=1)
 
@@ -71,13 +74,22 @@ def name_of(user: User) -> str:
     return user.get_full_name() or user.get_username()
 
 
-def owner_of(hold: Hold, user: User | None) -> Owner | None:
-    """Who answers for a hold: whom it is assigned to, else its queue's owners; None: nobody.
+def with_owners() -> tuple[str, Any]:
+    """What `owner_of` reads of a hold's queue, to be fetched with the hold; two queries."""
+    return "queue__owners", Prefetch("queue__shifts", Shift.objects.select_related("person"))
 
-    The hold's queue comes with its owners, and the hold with its assignee.
+
+def owner_of(hold: Hold, user: User | None, now: datetime) -> Owner | None:
+    """Who answers for a hold: whom it is assigned to, else who is on call for its queue, else its
+    owners; None: nobody.
+
+    The hold's queue comes `with_owners`, and the hold with its assignee.
     """
     if hold.assignee is not None:
         return Owner(name_of(hold.assignee), you=hold.assignee == user)
+    on_call = on_call_at(hold.queue.shifts.all(), now) if hold.queue else []
+    if on_call:
+        return Owner(name_of(on_call[0]), you=on_call[0] == user, on_call=True)
     owners = owners_of(hold)
     if not owners or hold.queue is None:
         return None

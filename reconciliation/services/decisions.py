@@ -179,7 +179,9 @@ def act(hold: Hold, decision: Decision) -> None:
     """Do what the decision says, in its transaction."""
     kind = DecisionKind(decision.kind)
     if kind is DecisionKind.KEEP_HOLDING:
-        Hold.objects.filter(pk=hold.pk).update(due_at=decision.until, version=F("version") + 1)
+        Hold.objects.filter(pk=hold.pk).update(
+            due_at=decision.until, tell_at=Now(), version=F("version") + 1
+        )
         return
     Hold.objects.filter(pk=hold.pk).update(
         state=HoldState.DECIDED, closed_at=Now(), version=F("version") + 1, proposal=None
@@ -222,7 +224,7 @@ def move_run(run: Run, kind: DecisionKind) -> None:
     if kind is DecisionKind.FAIL_RUN:
         failure = {"reason": "decided", "message": "A person ended it."}
         moved = Run.objects.move(run, RunState.FAILED, failure=failure)
-        cancel_open(run.pk)
+        cancel_open([run.pk])
     else:
         # What was tried before the decision does not count against what comes after it.
         moved = Run.objects.move(run, RunState.READY, failure=None, failures=0, losses=0)

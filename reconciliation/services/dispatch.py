@@ -27,9 +27,11 @@ from reconciliation.core.states import OperationState
 from reconciliation.models import DispatchStop, Operation, Provider
 from reconciliation.models.dispatch import covered
 from reconciliation.services.audit import actor_of, add_entry
+from reconciliation.services.telling import tell_dispatch
 from workflows.core.states import RunState
 from workflows.failpoints import failpoint
 from workflows.models import Tenant
+from workflows.rights import holds, holds_everywhere
 from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
@@ -157,8 +159,8 @@ def set_dispatch(
 def may_switch(user: User, scope: Scope) -> bool:
     """Who may stop a provider may stop parts of it; everything else needs the right for all."""
     right = "reconciliation.pause_dispatch"
-    return user.has_perm(right) or (
-        scope.provider is not None and user.has_perm(right, scope.provider)
+    return holds_everywhere(user, right, Provider) or (
+        scope.provider is not None and holds(user, right, scope.provider)
     )
 
 
@@ -177,7 +179,10 @@ def switch(scope: Scope, state: Dispatch, by: str, reason: str, until: datetime 
         DispatchStop.objects.update_or_create(**scope.fields(), defaults=changes)
         if until is not None:
             detail["until"] = until.isoformat()
-    add_entry(by, "set dispatch", scope.subject, detail)
+    entry = add_entry(by, "set dispatch", scope.subject, detail)
+    tenant = str(scope.tenant.pk) if scope.tenant else ""
+    said = {"covers": str(scope), "tenant": tenant, "by": by, "to": str(state), "reason": reason}
+    tell_dispatch(entry.seq, scope.provider, said)
     log.info("dispatch.set", scope=scope.subject, state=str(state))
     return True
 

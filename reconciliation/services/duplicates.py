@@ -20,6 +20,7 @@ from django.db import transaction
 from reconciliation.adapters.base import Prepared, Unavailable
 from reconciliation.core.states import EvidenceKind
 from reconciliation.models import Evidence, Operation, Provider
+from reconciliation.models.evidence import DUPLICATE_AUDIT
 from reconciliation.sealing import unseal
 from reconciliation.services.ledger import WITH_PROVIDER
 from reconciliation.services.providers import contract_of
@@ -30,7 +31,6 @@ from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
 
-SOURCE = "duplicate audit"
 BATCH = 200  # rows read at once
 LONGEST_RESOURCE = 300  # its column's length
 
@@ -131,7 +131,7 @@ def keep_double(operation: Operation, resources: tuple[str, ...]) -> bool:
     """Put a double effect on record, once; False when it is known already."""
     known = set(operation.evidence.values_list("resource", flat=True))
     new = [resource for resource in resources if resource not in known]
-    if operation.evidence.filter(source=SOURCE).exists() and not new:
+    if operation.evidence.filter(source=DUPLICATE_AUDIT).exists() and not new:
         return False
     failpoint("before_duplicate")
     with transaction.atomic():
@@ -141,7 +141,7 @@ def keep_double(operation: Operation, resources: tuple[str, ...]) -> bool:
                 operation=operation,
                 kind=EvidenceKind.CONFLICT,
                 resource=resource[:LONGEST_RESOURCE],
-                source=SOURCE,
+                source=DUPLICATE_AUDIT,
                 detail_redacted=f"one of {len(resources)} effects of this operation",
             )
     failpoint("after_duplicate")

@@ -16,6 +16,7 @@ from reconciliation.core.states import HoldState
 from reconciliation.models import Hold
 from reconciliation.services.audit import add_entry
 from reconciliation.services.holds import due_in, queue_for
+from reconciliation.services.telling import tell_opened
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +40,7 @@ class EventHolds:
         if Hold.objects.filter(pk=hold.pk).exists():
             subject = f"event:{event}"
             add_entry("system", "held", subject, {"hold": str(hold.pk), "reason": AMBIGUOUS})
+            tell_opened(hold)
             log.info("hold.opened", hold=str(hold.pk), event_row=str(event), reason=AMBIGUOUS)
 
     def close(self, event: UUID, why: str, by: str) -> None:

@@ -1,8 +1,10 @@
-"""Loading what `decide` looks at. Four queries, whatever the operation has been through."""
+"""Loading what `decide` looks at: some five queries, whatever the operation has been through; two
+where the effect is proven, for nothing is sent any more then."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cryptography.fernet import InvalidToken
 
@@ -22,24 +24,44 @@ def load_facts(operation: Operation, seen: Sequence[Evidence] = ()) -> Facts:
     Args:
         seen: what was learnt since, and is written down with what follows from it.
     """
+    facts = facts_to_move(operation, seen)
+    return with_what_bars(facts, operation) if is_proven(facts) else facts
+
+
+def facts_to_move(operation: Operation, seen: Sequence[Evidence] = ()) -> Facts:
+    """The same for whoever only acts on it: whether something might be sent is not asked where the
+    effect is proven, since `decide` does not ask that then."""
     kept = is_written_down(operation)
     provider = operation.provider
-    elsewhere = not is_in_scope(operation)
-    return Facts(
+    facts = Facts(
         contract=contract_of(operation),
         state=OperationState(operation.state),
         opened_at=operation.created_at,
         sent=sent_so_far(operation) if kept else (),
         known=(*(known_so_far(operation) if kept else ()), *map(as_known, seen)),
         replay_not_after=operation.replay_not_after,
-        dispatch=dispatch_of(operation),
-        missing=missing_of(provider, operation.run.tenant_id) + missing_for(operation, elsewhere),
-        elsewhere=elsewhere,
         replay_trusted=bool(provider.replay_trust),
         look_up_trusted=bool(provider.look_up_trust),
         contradicted=provider.contradicted_at is not None,
         send_again=operation.send_again_at,
         cancelling=operation.run.cancel_asked_at is not None,
+    )
+    return facts if is_proven(facts) else with_what_bars(facts, operation)
+
+
+def is_proven(facts: Facts) -> bool:
+    return any(known.completes for known in facts.known)
+
+
+def with_what_bars(facts: Facts, operation: Operation) -> Facts:
+    """What stands against sending it: dispatch, and what provider and operation lack."""
+    elsewhere = not is_in_scope(operation)
+    lacks = missing_of(operation.provider, operation.run.tenant_id)
+    return replace(
+        facts,
+        dispatch=dispatch_of(operation),
+        missing=lacks + missing_for(operation, elsewhere),
+        elsewhere=elsewhere,
     )
 
 

@@ -14,6 +14,7 @@ from reconciliation.core.states import HoldState, OperationState
 from reconciliation.models import Hold, Operation, ReviewQueue
 from reconciliation.services.audit import add_entry
 from reconciliation.services.proposals import end_as_void
+from reconciliation.services.telling import tell_opened, tell_proven
 from workflows.core.states import RunState
 from workflows.models import Run
 from workflows.services.claims import Claim
@@ -63,6 +64,7 @@ def open_hold(
     )
     subject = f"operation:{operation.pk}" if operation else f"run:{run}"
     add_entry("system", "held", subject, {"hold": str(hold.pk), "reason": str(reason)})
+    tell_opened(hold)
     log.info("hold.opened", hold=str(hold.pk), run=str(run), reason=str(reason))
     return hold
 
@@ -104,11 +106,15 @@ def why_closed(hold: Hold) -> str:
 
 def close_by_proof(operation: Operation) -> bool:
     """Close the open hold of an operation whose outcome was proven; False when it has none."""
-    holds = Hold.objects.filter(operation=operation, state=HoldState.OPEN)
+    hold = Hold.objects.filter(operation=operation, state=HoldState.OPEN).first()
+    if hold is None:
+        return False
+    holds = Hold.objects.filter(pk=hold.pk, state=HoldState.OPEN)
     end_as_void(holds, "Proof arrived, and the hold was closed by it.")
     closed = holds.update(state=HoldState.CLOSED, closed_at=Now())
     if closed:
         add_entry("system", "hold closed by proof", f"operation:{operation.pk}", {})
+        tell_proven(hold)
     return bool(closed)
 
 

@@ -19,11 +19,16 @@ from workflows.registry import registry
 from workflows.services.clock import database_now
 
 RUN_KINDS = (DecisionKind.TRY_AGAIN, DecisionKind.FAIL_RUN, DecisionKind.KEEP_HOLDING)
-# What trying the step again could not change.
-FINAL_REFUSALS = {
+# Holds whose step would end as before: why, and what helps instead.
+HOPELESS = {
     "rejected": (
         "The provider has refused it for good: it would be refused again.",
         "Ending the run, and starting a new one.",
+    ),
+    "children_failed": (
+        "The runs that it started have ended, and not as the step needs: it would find them so "
+        "again.",
+        "Ending the run, and starting a new one for what is still to be done.",
     ),
     "undo_refused": (
         "The provider has refused the undo for good: it would be refused again.",
@@ -60,8 +65,8 @@ def offers_on(hold: Hold) -> Sequence[Option]:
 
 
 def offer_on_run(hold: Hold, kind: DecisionKind) -> Option:
-    if kind is DecisionKind.TRY_AGAIN and hold.reason in FINAL_REFUSALS:
-        return Option(kind, False, *FINAL_REFUSALS[hold.reason])
+    if kind is DecisionKind.TRY_AGAIN and hold.reason in HOPELESS:
+        return Option(kind, False, *HOPELESS[hold.reason])
     unsettled = hold.held_run.operations.exclude(state__in=SETTLED).exists()
     if kind is DecisionKind.FAIL_RUN and unsettled:
         return Option(

@@ -18,7 +18,7 @@ from django.db import transaction
 from reconciliation.core.contracts import Contract
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.facts import Dispatch
-from reconciliation.core.rehearsals import Claim, Verdict
+from reconciliation.core.rehearsals import NAME, Claim, Verdict
 from reconciliation.models import ContractVersion, Provider, Rehearsal, ReviewQueue, Sandbox
 from reconciliation.rehearsal.providers import EXAMPLES
 from reconciliation.sealing import seal, unseal
@@ -26,14 +26,14 @@ from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.dispatch import stops_over, strictest
 from reconciliation.services.providers import adapter_of, credential_of
 from reconciliation.services.setup import make_owner
+from reconciliation.services.telling import tell_contradicted
 from workflows.models import Tenant
 from workflows.models.ids import new_id
+from workflows.services.changes import changes_of
 from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
 
-# Tenant, queue and owner of everything that is rehearsed: nobody else's work is among it.
-NAME = "rehearsal"
 BUILT_IN = "rehearsal"  # the adapter of the destination that ships: a sandbox by itself
 SUFFIX = "-rehearsal"
 LONGEST_SLUG = 50
@@ -116,8 +116,9 @@ def save_sandbox(
     if credential:
         sandbox.credential_sealed = seal(credential.encode())
     ensure_apart(sandbox)
+    changes = changes_of(sandbox, changed, sealed={"credential"})
     sandbox.save()
-    detail = {"fields": sorted(changed)}
+    detail = {"changes": changes}
     add_entry(actor_of(by), "set up", f"sandbox:{sandbox.provider.slug}", detail)
 
 
@@ -275,6 +276,8 @@ def keep_rehearsal(provider: Provider, outcome: Outcome, by: str) -> Rehearsal:
     changes = consequences(provider, outcome, database_now())
     if changes:
         Provider.objects.filter(pk=provider.pk).update(**changes)
+    if "contradicted_at" in changes:
+        tell_contradicted(provider, changes["contradicted_at"])
     detail = {"rehearsal": str(row.pk), "claims": row.claims, "breaches": row.breaches}
     add_entry(by, "rehearsed", f"provider:{provider.slug}", detail)
     if outcome.contradicted:

@@ -27,13 +27,14 @@ class OpenParts:
         )
         return dict(sent.order_by("-pk").values_list("run_id", "summary"))
 
-    def close(self, run: UUID, by: str) -> None:
-        """Give up what was only meant, and close the holds: the run ends in this transaction."""
-        for operation in Operation.objects.filter(run=run, state=OperationState.INTENDED):
+    def close(self, runs: Collection[UUID], by: str) -> None:
+        """Give up what was only meant, and close the holds: `runs` end in this transaction."""
+        meant = Operation.objects.filter(run__in=runs, state=OperationState.INTENDED)
+        for operation in meant.order_by("pk"):
             ensure_moved(Operation.objects.move(operation, OperationState.ABANDONED, due_at=None))
             subject = f"operation:{operation.pk}"
             add_entry("system", "abandoned: its run was cancelled", subject, {"by": by})
-        close_open_holds(run, by, "the run was cancelled")
+        close_open_holds(runs, by, "the run was cancelled")
 
     def operations(self, runs: Collection[UUID]) -> dict[UUID, list[KnownOperation]]:
         """The writes of `runs` that are not settled, and those of where each run stands."""
@@ -48,14 +49,16 @@ class OpenParts:
 
     def close_holds(self, run: UUID, by: str, why: str) -> None:
         """Close the holds of the run itself; what is held of an operation stays with it."""
-        close_open_holds(run, by, why, Q(operation=None))
+        close_open_holds([run], by, why, Q(operation=None))
 
 
-def close_open_holds(run: UUID, by: str, why: str, which: Q | None = None) -> None:
-    holds = Hold.objects.filter(which or Q(), run=run, state=HoldState.OPEN)
-    closed = list(holds.values_list("pk", flat=True))
+def close_open_holds(runs: Collection[UUID], by: str, why: str, which: Q | None = None) -> None:
+    holds = Hold.objects.filter(which or Q(), run__in=runs, state=HoldState.OPEN)
+    closed: dict[UUID, list[str]] = {}
+    for run, hold in holds.order_by("run_id", "pk").values_list("run_id", "pk"):
+        closed.setdefault(run, []).append(str(hold))
     if closed:
         end_as_void(holds, f"The hold was closed: {why}.")
         holds.update(state=HoldState.CLOSED, closed_at=Now())
-        detail = {"by": by, "holds": [str(hold) for hold in closed]}
-        add_entry("system", f"hold closed: {why}", f"run:{run}", detail)
+    for run, pks in closed.items():
+        add_entry("system", f"hold closed: {why}", f"run:{run}", {"by": by, "holds": pks})

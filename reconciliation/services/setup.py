@@ -1,6 +1,6 @@
 """Setting up providers, queues and contracts: what an administrator saves, on record.
 
-An audit entry names what was changed and never holds the values: a credential may be among them.
+An audit entry holds what each field was before and is after, but for what may be a secret.
 """
 
 from __future__ import annotations
@@ -11,15 +11,21 @@ from typing import Any
 import structlog
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.db.models import Model
 from guardian.shortcuts import assign_perm, remove_perm
 
 from reconciliation.core.contracts import parse_contract
-from reconciliation.core.errors import InvalidContract
+from reconciliation.core.errors import InvalidContract, NotYoursToGive
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
 from reconciliation.sealing import seal
 from reconciliation.services.audit import actor_of, add_entry
+from workflows.core.changes import Changes
+from workflows.rights import holds
+from workflows.services.changes import changes_of
 
 log = structlog.get_logger(__name__)
+
+SEALED = frozenset({"credential", "credential_sealed"})
 
 OF_A_QUEUE = ("view_reviewqueue", "decide", "assign", "second")
 OF_ITS_TENANT = ("view_tenant", "view_payloads", "control_runs")
@@ -48,8 +54,13 @@ def set_owners(queue: ReviewQueue, owners: Iterable[User], *, by: User) -> None:
     """Make `owners` the owners of `queue`: whoever is one no more loses the rights on it.
 
     Rights on its tenant stay: they may be held for another queue's sake.
+
+    Raises:
+        NotYoursToGive: owners would get rights that `by` does not hold, or `by` would get some;
+            an administrator may.
     """
     wanted, present = set(owners), set(queue.owners.all())
+    ensure_may_give(wanted, queue, by)
     for user in present - wanted:
         queue.owners.remove(user)
         for right in OF_A_QUEUE:
@@ -60,13 +71,30 @@ def set_owners(queue: ReviewQueue, owners: Iterable[User], *, by: User) -> None:
         detail = {
             "added": sorted(user.get_username() for user in wanted - present),
             "removed": sorted(user.get_username() for user in present - wanted),
+            "before": sorted(user.get_username() for user in present),
+            "after": sorted(user.get_username() for user in wanted),
         }
         add_entry(actor_of(by), "set owners", f"queue:{queue.slug}", detail)
 
 
-def note_rights(subject: Provider | ReviewQueue, whose: str, *, by: User) -> None:
-    """Put on record that somebody's rights on `subject` were changed."""
-    add_entry(actor_of(by), "set rights", name_of(subject), {"of": whose})
+def ensure_may_give(owners: Iterable[User], queue: ReviewQueue, by: User) -> None:
+    """Owning a queue brings rights, on its tenant too: nobody gives what they do not hold.
+
+    Raises: NotYoursToGive
+    """
+    if by.is_superuser:
+        return
+    given: list[tuple[str, Model]] = [(f"reconciliation.{right}", queue) for right in OF_A_QUEUE]
+    if queue.tenant is not None:
+        given += [(f"workflows.{right}", queue.tenant) for right in OF_ITS_TENANT]
+    for owner in owners:
+        new = [each for each in given if not holds(owner, *each)]
+        if new and (owner == by or not all(holds(by, *each) for each in new)):
+            raise NotYoursToGive(
+                f"Owners of {queue} may decide what is held in it, and see its tenant with what "
+                "was sent. You cannot give that to yourself, nor to others without holding it. "
+                "An administrator can. Nothing was changed."
+            )
 
 
 # --- providers and queues ---------------------------------------------------------------------
@@ -79,20 +107,21 @@ def save_provider(
     """Save a provider; a `credential` that is given is sealed and replaces the one before."""
     if credential:
         provider.credential_sealed = seal(credential.encode())
+    changes = changes_of(provider, changed, sealed=SEALED)
     provider.save()
-    note_saved(provider, by=by, changed=changed)
+    note_saved(provider, changes, by=by)
 
 
 @transaction.atomic
 def save_queue(queue: ReviewQueue, *, by: User, changed: Sequence[str]) -> None:
+    changes = changes_of(queue, set(changed) - {"owners"})  # those have an entry of their own
     queue.save()
-    note_saved(queue, by=by, changed=changed)
+    note_saved(queue, changes, by=by)
 
 
-def note_saved(subject: Provider | ReviewQueue, *, by: User, changed: Sequence[str]) -> None:
-    detail: dict[str, Any] = {"fields": sorted(changed)}
-    add_entry(actor_of(by), "set up", name_of(subject), detail)
-    log.info("setup.saved", subject=name_of(subject), fields=sorted(changed))
+def note_saved(subject: Provider | ReviewQueue, changes: Changes, *, by: User) -> None:
+    add_entry(actor_of(by), "set up", name_of(subject), {"changes": changes})
+    log.info("setup.saved", subject=name_of(subject), fields=sorted(changes))
 
 
 def name_of(subject: Provider | ReviewQueue) -> str:

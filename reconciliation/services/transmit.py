@@ -23,7 +23,15 @@ from reconciliation.core.classify import UNKNOWN, Classification, Phase, Report,
 from reconciliation.core.contracts import Contract, Meaning
 from reconciliation.core.errors import DispatchTurnedOff, RunCancelled
 from reconciliation.core.facts import Dispatch
-from reconciliation.core.matching import Comparison, Difference, Fit, Found, Intended, compare
+from reconciliation.core.matching import (
+    Agreement,
+    Comparison,
+    Difference,
+    Fit,
+    Found,
+    Intended,
+    compare,
+)
 from reconciliation.core.protection import in_flight_until
 from reconciliation.core.states import EvidenceKind, OperationState, Purpose, TransmissionState
 from reconciliation.models import Evidence, Operation, Provider, Transmission
@@ -32,6 +40,7 @@ from reconciliation.services.audit import add_entry
 from reconciliation.services.dispatch import dispatch_now
 from reconciliation.services.ledger import ensure_held, is_written_down, lock_held
 from reconciliation.services.providers import adapter_of, contract_of
+from reconciliation.services.telling import tell_contradicted
 from workflows.core.words import storable
 from workflows.failpoints import failpoint
 from workflows.services.claims import Claim
@@ -79,10 +88,11 @@ def begin(operation: Operation, claim: Claim, purpose: Purpose, contract: Contra
         if dispatch_now(operation) is not Dispatch.ON:
             raise DispatchTurnedOff
         now = database_now()
+        sent_before = operation.transmissions.count() if is_written_down(operation) else 0
         move_to_sending(operation, protected_from(operation, now, contract))
         transmission = Transmission.objects.create(
             operation=operation,
-            number=operation.transmissions.count() + 1,
+            number=sent_before + 1,
             attempt=claim.attempt,
             worker=claim.worker,
             fence=claim.fence,
@@ -144,10 +154,11 @@ def record(
         proves = UNKNOWN  # a yes that shows nothing proves nothing
     comparison = compare_record(operation, outcome.record)
     with transaction.atomic():
-        in_time = close(transmission, outcome, proves)
-        add_answer_evidence(operation, transmission, outcome, proves, comparison)
+        now = database_now()
+        in_time = close(transmission, outcome, proves, now)
+        add_answer_evidence(operation, transmission, outcome, proves, comparison, now)
         if in_time:
-            follow(operation, proves, comparison)
+            follow(operation, transmission, proves, comparison)
         else:
             bring_forward(operation)
     log.info(
@@ -160,9 +171,10 @@ def record(
     )
 
 
-def close(transmission: Transmission, outcome: Transmitted, proves: Classification) -> bool:
+def close(
+    transmission: Transmission, outcome: Transmitted, proves: Classification, now: datetime
+) -> bool:
     """End the transmission's row; False when somebody ended it before."""
-    now = database_now()
     answer = outcome.report.answer
     pause = answer.retry_after_seconds if answer else None
     changed = Transmission.objects.filter(
@@ -203,12 +215,19 @@ def add_answer_evidence(
     outcome: Transmitted,
     proves: Classification,
     comparison: Comparison | None,
+    now: datetime,
 ) -> None:
     source = f"answer to send {transmission.number}"
     match proves.state:
         case TransmissionState.ACKNOWLEDGED if outcome.record and comparison:
             add_record_evidence(
-                operation, EvidenceKind.RECEIPT, outcome.record, comparison, source, transmission
+                operation,
+                EvidenceKind.RECEIPT,
+                outcome.record,
+                comparison,
+                source,
+                transmission,
+                observed_at=now,
             )
         case TransmissionState.REJECTED:
             Evidence.objects.create(
@@ -244,6 +263,7 @@ def add_record_evidence(
         completes=fits and not another,
         resource=record.resource,
         differences=[shown_difference(operation, each) for each in comparison.differences],
+        agreements=[shown_agreement(operation, each) for each in comparison.agreements],
         source=source,
         observed_at=observed_at or database_now(),
         detail_redacted=f"also {another}" if another else "",
@@ -256,10 +276,19 @@ SHOWN = 300  # characters of a value that differs
 
 def shown_difference(operation: Operation, each: Difference) -> dict[str, str]:
     """A difference for people: the values only where the provider's allow-list shows them (P9)."""
-    if each.field in (*ALWAYS_SHOWN, *operation.provider.visible_parameters):
+    if is_shown(operation, each.field):
         intended, found = storable(each.intended, SHOWN), storable(each.found, SHOWN)
         return {"field": each.field, "intended": intended, "found": found}
     return {"field": each.field, "intended": REDACTED, "found": REDACTED}
+
+
+def shown_agreement(operation: Operation, each: Agreement) -> dict[str, str]:
+    found = storable(each.found, SHOWN) if is_shown(operation, each.field) else REDACTED
+    return {"field": each.field, "found": found}
+
+
+def is_shown(operation: Operation, field: str) -> bool:
+    return field in (*ALWAYS_SHOWN, *operation.provider.visible_parameters)
 
 
 def another_resource(operation: Operation, resource: str) -> str:
@@ -277,9 +306,11 @@ def another_resource(operation: Operation, resource: str) -> str:
 def contradict(operation: Operation, what: str) -> None:
     """The provider broke its contract: nothing is repeated to it until somebody reviews that."""
     now = database_now()
-    Provider.objects.filter(pk=operation.provider_id, contradicted_at=None).update(
+    first = Provider.objects.filter(pk=operation.provider_id, contradicted_at=None).update(
         contradicted_at=now, contradiction=what[:300]
     )
+    if first:
+        tell_contradicted(operation.provider, now)
     provider = operation.provider.slug
     add_entry(
         "system", "contract contradicted", f"operation:{operation.pk}", {"provider": provider}
@@ -287,9 +318,15 @@ def contradict(operation: Operation, what: str) -> None:
     log.error("contract.contradicted", operation=str(operation.pk), provider=provider)
 
 
-def follow(operation: Operation, proves: Classification, comparison: Comparison | None) -> None:
+def follow(
+    operation: Operation,
+    transmission: Transmission,
+    proves: Classification,
+    comparison: Comparison | None,
+) -> None:
     """Move the operation by what its own latest transmission proves."""
-    unresolved_before = operation.transmissions.filter(state=TransmissionState.UNKNOWN).exists()
+    earlier = operation.transmissions.filter(state=TransmissionState.UNKNOWN)
+    unresolved_before = transmission.number > 1 and earlier.exists()
     target = OperationState.UNKNOWN
     changes: dict[str, Any] = {}
     match proves.state:

@@ -17,7 +17,7 @@ from datetime import datetime
 
 import structlog
 
-from reconciliation.core.decide import decide
+from reconciliation.core.decide import decide, turned_away
 from reconciliation.core.errors import DispatchTurnedOff, RunCancelled
 from reconciliation.core.facts import (
     HOLD_SENTENCES,
@@ -38,7 +38,8 @@ from reconciliation.core.facts import (
 )
 from reconciliation.core.states import OperationState, Purpose
 from reconciliation.models import Evidence, Operation, Provider
-from reconciliation.services.facts import load_facts
+from reconciliation.services.audit import add_entry
+from reconciliation.services.facts import facts_to_move, load_facts
 from reconciliation.services.following import decided_to_follow, next_in_place
 from reconciliation.services.holds import (
     ensure_moved,
@@ -121,7 +122,8 @@ def not_an_intent(claim: Claim, value: object) -> str:
 def open_by_sending(claim: Claim, operation: Operation) -> None:
     """Open the operation and claim its first send in one commit, where it is to be sent at once;
     else open it alone."""
-    move = decide(load_facts(operation), database_now())
+    # As of the moment at which it was described: nothing has happened to it since.
+    move = decide(load_facts(operation), operation.created_at)
     if isinstance(move, Send):
         send_if_allowed(operation, claim, move.purpose)
     if not is_written_down(operation):
@@ -163,7 +165,7 @@ def settle(claim: Claim, operation: Operation) -> kinds.Result:
     """Decide and do, until a decision ends the worker's part."""
     checked: list[Evidence] = []
     while True:
-        facts = load_facts(operation, checked)
+        facts = facts_to_move(operation, checked)
         move = decide(facts, database_now())
         match move:
             case Send(purpose):
@@ -191,7 +193,8 @@ def end_of_part(claim: Claim, operation: Operation, move: Move, facts: Facts) ->
         case Hold(reason):
             return hold(operation, reason, facts)
         case Wait(until, reason):
-            return park(operation, until, reason)
+            elsewhere = passes_to(claim, operation, reason, facts)
+            return pass_by(operation, elsewhere) if elsewhere else park(operation, until, reason)
         case _:
             raise AssertionError(f"{move} is the worker's own")
 
@@ -285,13 +288,36 @@ def give_up(claim: Claim, operation: Operation) -> kinds.Result:
     )
 
 
+def passes_to(claim: Claim, operation: Operation, reason: WaitReason, facts: Facts) -> str:
+    """The step that its author has the run go on at while dispatch is off; empty: it waits.
+
+    What a person had opened, in place of another or to undo it, is never passed by.
+    """
+    assert claim.step.write is not None
+    opened_by_decision = operation.supersedes_id or operation.compensates_id
+    if reason is not WaitReason.DISPATCH or opened_by_decision or not turned_away(facts):
+        return ""
+    return claim.step.write.when_off
+
+
+def pass_by(operation: Operation, step: str) -> kinds.Result:
+    """Dispatch is off and nothing was sent: the run goes on without it, as its author declared."""
+
+    def passed() -> None:
+        ensure_moved(Operation.objects.move(operation, OperationState.ABANDONED, due_at=None))
+        detail = {"goes_on_at": step}
+        add_entry("system", "abandoned: dispatch was off", f"operation:{operation.pk}", detail)
+
+    return kinds.Done(None, also=passed, goto=step)
+
+
 def drop(claim: Claim, operation: Operation) -> kinds.Cancel:
     """Nothing of it was done, and the run's end was asked for: the run ends without it."""
     by = asked_by(claim.run)
 
     def dropped() -> None:
         ensure_moved(Operation.objects.move(operation, OperationState.INTENDED))
-        close_all(claim.run, by)  # it closes what is only intended
+        close_all([claim.run], by)  # it closes what is only intended
 
     return kinds.Cancel(by, also=dropped)
 

@@ -16,6 +16,7 @@ from reconciliation import access
 from reconciliation.models import Hold
 from reconciliation.selectors import held_run_page
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
+from reconciliation.selectors.words import with_owners
 from reconciliation.views.deciding import (
     Context,
     DecidedCase,
@@ -67,7 +68,7 @@ def held_run_draft(request: SignedIn, run: UUID) -> HttpResponse:
 def visible(request: SignedIn, run: UUID) -> QuerySet[Hold]:
     holds = access.visible_holds(request.user).filter(run=run, operation=None)
     return holds.select_related("run", "queue", "assignee", "proposal__by").prefetch_related(
-        "queue__owners"
+        *with_owners()
     )
 
 

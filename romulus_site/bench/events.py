@@ -43,7 +43,7 @@ LARGE_AT_ONCE = 4
 ACCEPTED = "202"
 STATEMENTS_OF_EVENTS = (
     *("lock_matching", "open_waits", "store_event", "lock_waits", "give_event"),
-    *("open_wait", "take_events", "missed_events"),
+    *("open_wait", "latest_wait", "take_events", "missed_events"),
 )
 
 

@@ -7,7 +7,7 @@ shown as text. Nothing here reads the clock when the page gives its own `now`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from uuid import UUID
 
 from django.template import Context, Library
@@ -66,6 +66,12 @@ def state_icon(kind: str, state: str) -> SafeString:
 
 
 @register.simple_tag
+def state_word(kind: str, state: str) -> str:
+    """The word alone, where nothing can be drawn: on a page that is read away from the console."""
+    return word(kind, str(state)).text
+
+
+@register.simple_tag
 def state_classes(kind: str, state: str) -> str:
     """The CSS classes of a state: its tone, and `hatched` or `cut`."""
     return word(kind, str(state)).classes
@@ -87,22 +93,66 @@ def when(
     """
     if at is None:
         return format_html('<span class="muted" aria-label="none">{}</span>', "-")
-    at = at.astimezone(UTC)
-    if clock := CLOCKS.get(style):
-        relative, moving = clock(at), ""
+    own = at.astimezone(zone_of(context))
+    if time_of_day := CLOCKS.get(style):
+        relative, moving = time_of_day(own), ""
     else:
         now = context.get("now") or timezone.now()
         relative, moving = _relative(at, now, style), format_html(' data-rel="{}"', style)
     return format_html(
         '<time class="t" datetime="{}"{}{}><span class="rel">{}</span>'
-        '<span class="abs">{}{} UTC</span></time>',
-        at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        '<span class="abs">{}{}</span></time>',
+        at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         moving,
         format_html(' tabindex="{}"', 0) if focus else "",
         relative,
         PREFIXES.get(style, ""),
-        f"{at.day} {at:%b %Y}, {_exact(at) if style in ('clock', 'exact') else f'{at:%H:%M:%S}'}",
+        _absolute(own, exact=style in ("clock", "exact")),
     )
+
+
+@register.simple_tag(takes_context=True)
+def at(context: Context, moment: datetime, *, exact: bool = False) -> str:
+    """A time in words, in the reader's zone and with it: "10 Mar 2026, 04:12:40 CET"."""
+    return _absolute(moment.astimezone(zone_of(context)), exact=exact)
+
+
+@register.simple_tag(takes_context=True)
+def day(context: Context, moment: datetime) -> str:
+    """A day in the reader's zone: "10 Mar 2026"."""
+    own = moment.astimezone(zone_of(context))
+    return f"{own.day} {own:%b %Y}"
+
+
+@register.simple_tag(takes_context=True)
+def clock(context: Context, moment: datetime, *, seconds: bool = False) -> str:
+    """A time of day in the reader's zone and with it: "04:12 CET"."""
+    own = moment.astimezone(zone_of(context))
+    return f"{own:{'%H:%M:%S' if seconds else '%H:%M'}} {zone_name(own)}"
+
+
+@register.simple_tag(takes_context=True)
+def zone(context: Context, moment: datetime) -> str:
+    """What the reader's zone is called at `moment`: for the head of a column of times."""
+    return zone_name(moment.astimezone(zone_of(context)))
+
+
+def zone_of(context: Context) -> tzinfo:
+    """The zone that the reader has chosen; UTC for nobody, and where there is no request."""
+    profile = getattr(context.get("request"), "profile", None)
+    return profile.zone if profile else UTC
+
+
+def zone_name(own: datetime) -> str:
+    """The zone of a time as people write it: "CET"; by its offset where it has no letters."""
+    name = own.tzname() or "UTC"
+    return name if name[0].isalpha() else f"UTC{name}"
+
+
+def _absolute(own: datetime, *, exact: bool) -> str:
+    """Keep in step with `absolute` in static/js/console.js."""
+    time = _exact(own) if exact else f"{own:%H:%M:%S}"
+    return f"{own.day} {own:%b %Y}, {time} {zone_name(own)}"
 
 
 def _exact(at: datetime) -> str:

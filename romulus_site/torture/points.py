@@ -54,6 +54,10 @@ OF_WORKER = {
     "before_decide": 5,
     "wait_opened": 3,
     "after_decide": 5,
+    "before_escalate": 2,
+    "after_escalate": 2,
+    "before_addressed": 1,
+    "after_addressed": 1,
 }
 
 # Those of the process that starts runs, takes events, cancels, pauses, decides and purges. It dies
@@ -88,7 +92,7 @@ OF_CLERK = {
 
 # Not passed here: the tortured workflows have one version; nothing is twice at a destination; no
 # event is missed, so that it has to be matched again, and nobody does anything to one by hand; none
-# is old enough to be purged.
+# is old enough to be purged; people have no channels by which they would be told.
 ELSEWHERE = frozenset(
     {
         "before_migration",
@@ -109,5 +113,15 @@ ELSEWHERE = frozenset(
         "after_sent",
         "before_purge_events",
         "after_purge_events",
+        "before_digest",
+        "after_digest",
+        "before_composed",
+        "after_composed",
+        "message_taken",
+        "message_sent",
+        "before_recorded",
+        "after_recorded",
+        "before_test",
+        "after_test",
     }
 )

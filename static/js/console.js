@@ -26,6 +26,9 @@
     setTimeout(() => toast.remove(), 6000);
   };
 
+  // What a poll has to say of the reader's own cases.
+  document.addEventListener("say", (event) => say(event.detail.text));
+
   const alertWith = (template, fill, place) => {
     const content = template.content.cloneNode(true);
     for (const [selector, text] of Object.entries(fill)) $(selector, content).textContent = text;
@@ -78,6 +81,13 @@
     return `${age(since)} ${style === "due" ? "late" : "ago"}`;
   };
 
+  // A time of day with its zone: "04:12 CET". An empty zone is the browser's own.
+  const clockIn = (zone, at) => {
+    const style = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short" };
+    const said = new Date(at).toLocaleTimeString("en-GB", { ...style, timeZone: zone || undefined });
+    return said.replace("GMT", "UTC");
+  };
+
   const tick = () => {
     for (const time of $$("time[data-rel]")) {
       const text = relative(time.dataset.rel, Date.parse(time.dateTime));
@@ -85,18 +95,17 @@
       if (shown && shown.textContent !== text) shown.textContent = text;
     }
     const clock = $("[data-clock]");
-    if (clock) clock.textContent = `${new Date(serverNow()).toISOString().slice(11, 16)} UTC`;
+    if (clock) clock.textContent = clockIn(document.body.dataset.zone || "UTC", serverNow());
   };
   setInterval(tick, 10000);
 
-  // The reader's own zone stands in the tooltip, beside UTC.
+  // The other zone stands in the tooltip: UTC beside the one that was chosen, else the browser's.
   document.addEventListener("pointerover", (event) => {
     const time = event.target.closest?.("time.t:not([data-own])");
-    if (!time || new Date().getTimezoneOffset() === 0) return;
+    const chosen = document.body.dataset.zone;
+    if (!time || (!chosen && new Date().getTimezoneOffset() === 0)) return;
     time.dataset.own = "";
-    const style = { hour: "2-digit", minute: "2-digit", timeZoneName: "short" };
-    const own = new Date(time.dateTime).toLocaleTimeString([], style);
-    $(".abs", time)?.append(` · ${own}`);
+    $(".abs", time)?.append(` · ${clockIn(chosen ? "UTC" : "", time.dateTime)}`);
   });
 
   // --- copying, sheets, menus, printing --------------------------------------------------------
@@ -131,7 +140,6 @@
     if (opener) document.getElementById(opener.dataset.opens)?.showModal();
     if (on("[data-theme-toggle]")) toggleTheme();
     if (on("[data-print]")) print();
-    if (on("[data-live-toggle]")) pause(!paused());
     if (on("[data-reload]")) {
       event.preventDefault();
       stash();
@@ -151,12 +159,6 @@
 
   // --- keyboard --------------------------------------------------------------------------------
 
-  const letters = $("[data-letters]");
-  if (letters) {
-    letters.checked = keep("letters") !== "off";
-    letters.addEventListener("change", () => keep("letters", letters.checked ? "on" : "off"));
-  }
-
   const row = () => document.activeElement?.closest("[data-row]");
   const move = (by) => {
     const rows = $$("[data-row]");
@@ -166,6 +168,11 @@
   };
 
   const keys = {
+    "/": () => {
+      const field = $$("[data-search], #q").find((each) => each.checkVisibility());
+      if (field) field.focus();
+      else $(".to-search")?.click();
+    },
     "?": () => $("#keys")?.showModal(),
     t: toggleTimes,
     j: () => move(1),
@@ -186,7 +193,7 @@
   let chord = 0;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (typing(event.target) || $("dialog[open]") || (letters && !letters.checked)) return;
+    if (typing(event.target) || $("dialog[open]") || document.body.dataset.letters === "off") return;
     if (performance.now() < chord) {
       chord = 0;
       const link = $$("[data-go]").find((item) => item.dataset.go === event.key);
@@ -339,21 +346,27 @@
 
   // --- live updates ----------------------------------------------------------------------------
 
-  const paused = () => keep("live") === "paused";
+  // The server keeps the switch for the person; other tabs hear of it at once.
+  const paused = () => document.body.dataset.live === "paused";
   const showLive = () => {
-    for (const mark of $$("[data-live]")) {
+    for (const form of $$("[data-live-switch]")) {
+      const mark = $("[data-live]", form);
       mark.textContent = paused() ? "Paused" : "Live";
       mark.classList.toggle("paused", paused());
-    }
-    for (const button of $$("[data-live-toggle]")) {
+      const button = $("button", form);
+      button.value = paused() ? "on" : "paused";
       button.setAttribute("aria-pressed", String(paused()));
       $("span", button).textContent = paused() ? "Resume updates" : "Pause updates";
     }
   };
-  const pause = (on) => {
-    keep("live", on ? "paused" : "on");
+  const pause = (live) => {
+    document.body.dataset.live = live;
     showLive();
   };
+  const tabs = new BroadcastChannel("live");
+  tabs.addEventListener("message", (event) => {
+    if (event.data.user === document.body.dataset.user) pause(event.data.live);
+  });
 
   let missed = 0; // rounds without an answer, over all that polls
   let rest = 0; // until then, in ms of performance.now(), nothing polls
@@ -370,6 +383,8 @@
     detail.elt.hasAttribute("data-poll") && !detail.requestConfig?.triggeringEvent;
 
   const miss = () => {
+    // What else was on its way when the first of a round failed belongs to the same round.
+    if (performance.now() < rest) return;
     missed += 1;
     rest = performance.now() + Math.min(5000 * 2 ** missed, 120000);
     const place = $("#stopped-alert");
@@ -397,6 +412,11 @@
   let view = null;
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr, target } = event.detail;
+    // Somebody came into the region while the answer was on its way: it comes with the next one.
+    if (isPoll(event.detail) && rests(event.detail.elt)) {
+      event.detail.shouldSwap = false;
+      return;
+    }
     // What was said already is not said again: a reader would hear it every time.
     if (target.getAttribute("role") === "status") {
       if (target.dataset.said === xhr.responseText) event.detail.shouldSwap = false;
@@ -441,6 +461,11 @@
     const { elt, xhr, successful } = event.detail;
     if (isPoll(event.detail) && (successful || xhr.status === 204)) answered();
     if (elt.matches("form[data-decide]")) busy(elt, false);
+    if (elt.matches("[data-live-switch]") && successful) {
+      const live = event.detail.requestConfig.formData.get("live");
+      pause(live);
+      tabs.postMessage({ user: document.body.dataset.user, live });
+    }
   });
 
   document.addEventListener("htmx:beforeOnLoad", (event) => {

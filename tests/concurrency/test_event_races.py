@@ -12,7 +12,9 @@ import pytest
 from django.db import transaction
 
 from tests.events import (
+    FAILING,
     GOING_ON,
+    SHARING,
     begun,
     delivered,
     driven,
@@ -23,20 +25,24 @@ from tests.events import (
     waiting,
 )
 from tests.racing import at_once, beside, in_rounds, wait_until_blocked
-from tests.waiting import wait_for
+from tests.waiting import LIMIT_SECONDS, wait_for
+from workflows.core.definitions import Child, Workflow
 from workflows.core.events import Outcome
 from workflows.models import Event, Match, Run, Wait
+from workflows.registry import registry
 from workflows.services.clock import database_now
+from workflows.services.ending import end_cancelled
 from workflows.services.executor import advance
 from workflows.services.inbox import lock_matching, receive
 from workflows.services.ownership import Keeper
 from workflows.services.results import result_of
+from workflows.services.run_view import RunView
 from workflows.services.stopping import cancel_run
 from workflows.services.sweep import wake_due_runs
 
 pytestmark = pytest.mark.usefixtures("committed_db")
 
-ROUNDS, FEWER = 60, 30
+MANY = 1000  # rounds among which every order has come about
 
 
 def ended(run: Run) -> Run:
@@ -51,11 +57,11 @@ def taken(run: Run) -> list[str]:
     return list(Match.objects.filter(wait__run=run).values_list("event__event_id", flat=True))
 
 
-def test_an_event_and_the_opening_of_its_wait_find_each_other() -> None:
-    runs = [begun(correlation=f"c{place}") for place in range(ROUNDS)]
+def test_an_event_and_the_opening_of_its_wait_find_each_other(races: int) -> None:
+    runs = [begun(correlation=f"c{place}") for place in range(races)]
     keeper = Keeper()
     in_rounds(
-        ROUNDS,
+        races,
         lambda place: advance(runs[place].pk, keeper),
         lambda place: delivered(f"c{place}", event_id=f"evt_{place}"),
     )
@@ -86,8 +92,11 @@ def test_at_the_deadline_whoever_comes_first_decides(event_first: bool) -> None:
     assert wait_of(run).state in ("resolved", "expired")
 
 
-def test_an_event_and_a_deadline_at_once_take_one_branch_and_the_time_says_which() -> None:
-    runs = [waiting(GOING_ON, f"c{place}") for place in range(ROUNDS)]
+def test_an_event_and_a_deadline_at_once_take_one_branch_and_the_time_says_which(
+    races: int,
+) -> None:
+    """Thousands of times with `--races`: the loser is kept, and no run takes both or none."""
+    runs = [waiting(GOING_ON, f"c{place}") for place in range(races)]
     keeper = Keeper()
 
     def let_it_come(place: int) -> None:
@@ -100,9 +109,11 @@ def test_an_event_and_a_deadline_at_once_take_one_branch_and_the_time_says_which
         wait_for(lambda: wake_due_runs() or not run.exists(), "it goes on")
         advance(runs[place].pk, keeper)
 
-    in_rounds(ROUNDS, let_it_come, lambda place: delivered(f"c{place}", event_id=f"evt_{place}"))
+    in_rounds(races, let_it_come, lambda place: delivered(f"c{place}", event_id=f"evt_{place}"))
+    won: Counter[str] = Counter()
     for place, run in enumerate(runs):
         got = result_of(ended(swept(run)))
+        won[wait_of(run).state] += 1
         event, wait = Event.objects.get(event_id=f"evt_{place}"), wait_of(run)
         assert wait.deadline is not None
         if event.received_at <= wait.deadline:
@@ -111,6 +122,8 @@ def test_an_event_and_a_deadline_at_once_take_one_branch_and_the_time_says_which
         else:
             assert (event.state, wait.state, got) == ("late", "expired", None)
             assert taken(run) == []
+    assert won.total() == races
+    assert races < MANY or won.keys() == {"resolved", "expired"}, won
 
 
 def test_twenty_deliveries_of_one_event_are_one_event() -> None:
@@ -142,10 +155,10 @@ def test_one_id_under_two_correlations_at_once_is_one_event() -> None:
     assert sorted(driven(run).state for run in runs) == ["completed", "waiting"]
 
 
-def test_an_event_and_a_cancellation_at_once_end_the_run_once() -> None:
-    runs = [waiting(correlation=f"c{place}") for place in range(FEWER)]
+def test_an_event_and_a_cancellation_at_once_end_the_run_once(races: int) -> None:
+    runs = [waiting(correlation=f"c{place}") for place in range(races // 2)]
     in_rounds(
-        FEWER,
+        races // 2,
         lambda place: cancel_run(runs[place].pk, by="user:1 ada"),
         lambda place: delivered(f"c{place}", event_id=f"evt_{place}"),
     )
@@ -170,3 +183,48 @@ def test_an_event_waits_for_one_that_was_before_it() -> None:
             assert delivered(event_id="evt_1").outcome is Outcome.MATCHED
         assert second.result(timeout=30).outcome is Outcome.LATE
     assert result_of(ended(run))[0] == "evt_1"
+
+
+# --- an event that several runs of one family could take, and the end of that family ----------
+
+FAMILY = Workflow("tests.waiting_family")
+
+
+@FAMILY.children()
+def bring_up(run: RunView) -> list[Child]:
+    return [Child(run.input["kind"], {"correlation": "48213"}) for _ in range(2)]
+
+
+def waiting_family(flow: Workflow) -> tuple[Run, list[Run]]:
+    """A run and the two that it waits for, which both wait for the same event."""
+    registry.add(flow)
+    parent = waiting(FAMILY, kind=flow.name)
+    return parent, [driven(child) for child in parent.children.order_by("pk")]
+
+
+@pytest.mark.parametrize("flow", [FAILING, SHARING], ids=["ambiguous", "shared"])
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("cancel_first", [True, False])
+def test_an_event_for_several_runs_and_the_end_of_their_parent_wait_for_each_other_in_one_order(
+    flow: Workflow, place: int, cancel_first: bool
+) -> None:
+    """Whichever row the two meet at, and whoever comes there first: neither holds what the other
+    one is waiting for."""
+    parent, children = waiting_family(flow)
+    acts = [partial(cancel_run, parent.pk, by="user:1 ada"), partial(delivered, event_id="evt_1")]
+    with beside() as do:
+        with transaction.atomic():
+            Run.objects.select_for_update().get(pk=children[place].pk)
+            begun_acts = []
+            for act in acts if cancel_first else reversed(acts):
+                begun_acts.append(do(act))
+                wait_until_blocked(len(begun_acts))
+        for each in begun_acts:
+            each.result(timeout=LIMIT_SECONDS)
+    event = Event.objects.get(event_id="evt_1")
+    while end_cancelled():
+        pass
+    parent.refresh_from_db()
+    assert parent.state == "cancelled"
+    assert set(parent.children.values_list("state", flat=True)) == {"cancelled"}
+    assert event.state in (("late", "stored") if flow is FAILING else ("late", "matched"))

@@ -19,11 +19,12 @@ from tests.waiting import LIMIT_SECONDS
 from workflows.core.errors import LostOwnership, RunIsOver
 from workflows.models import Run, Tenant
 from workflows.services.claims import claim_run
+from workflows.services.ending import end_cancelled
 from workflows.services.executor import advance
 from workflows.services.ownership import Keeper
 from workflows.services.results import result_of
 from workflows.services.run_view import RunView
-from workflows.services.stopping import cancel_run, end_cancelled, pause_run, resume_run
+from workflows.services.stopping import cancel_run, pause_run, resume_run
 
 pytestmark = pytest.mark.usefixtures("committed_db")
 

@@ -8,7 +8,9 @@ import pytest
 from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import escape
 
@@ -27,6 +29,7 @@ from tests.factories import (
     administrator,
     advanced,
     held_operation,
+    many_runs,
     person,
     ready_provider,
 )
@@ -155,3 +158,38 @@ def test_markup_is_shown_as_text(admin: Client, decided: Operation) -> None:
     text = admin.get(url).content.decode()
     assert MARKUP not in text
     assert escape(MARKUP) in text
+
+
+# --- lists of the ledger ----------------------------------------------------------------------
+
+
+def test_a_row_of_the_ledger_is_found_by_a_whole_id_alone(
+    admin: Client, decided: Operation
+) -> None:
+    def found(model: str, term: str) -> int:
+        listed = admin.get(reverse(f"admin:{model}_changelist"), {"q": term})
+        count: int = listed.context["cl"].result_count
+        return count
+
+    assert found("reconciliation_operation", str(decided.pk)) == 1
+    assert found("reconciliation_operation", str(decided.run_id)) == 1
+    assert found("reconciliation_transmission", str(decided.pk)) == 1
+    assert found("workflows_run", str(decided.run_id)) == 1
+    assert found("workflows_run", "refund") == 0
+    assert found("reconciliation_auditentry", f"run:{decided.run_id}") == 0
+    assert found("reconciliation_auditentry", f"operation:{decided.pk}") >= 1
+
+
+def test_a_list_of_the_ledger_counts_no_further_than_it_pages(
+    admin: Client, decided: Operation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workflows.admin.long_lists.MOST", 2)
+    many_runs(4)
+    with CaptureQueriesContext(connection) as asked:
+        listed = admin.get(reverse("admin:workflows_run_changelist"), {"state": "held"})
+    assert listed.context["cl"].result_count == 2
+    counts = [each["sql"] for each in asked if "COUNT(" in each["sql"]]
+    of_runs = [sql for sql in counts if 'FROM "workflows_run"' in sql]
+    assert of_runs
+    assert all("LIMIT 3" in sql for sql in of_runs), of_runs
+    assert not any("DISTINCT" in each["sql"] for each in asked)

@@ -94,7 +94,12 @@ def test_a_provider_is_saved_on_record_and_its_credential_sealed_and_never_shown
     assert unseal(provider.credential_sealed).decode() == SECRET
     entry = AuditEntry.objects.get(verb="set up")
     assert (entry.object, entry.actor[-7:]) == ("provider:payments", "admin_1")
-    assert entry.detail == {"fields": ["credential", "name"]}
+    assert entry.detail == {
+        "changes": {
+            "credential": ["[not shown]", "[not shown]"],
+            "name": ["Payments", "Payments, main account"],
+        }
+    }
     page = reverse("admin:reconciliation_provider_change", args=[provider.pk])
     assert SECRET not in admin.get(page).content.decode()
     history = reverse("admin:reconciliation_provider_history", args=[provider.pk])
@@ -245,6 +250,10 @@ def test_owners_that_are_set_get_their_rights_and_are_on_record(admin: Client) -
         "due_after": "02:00:00",
         "approvals_needed": "2",
         "second_from": "",
+        "tell_before": "01:00:00",
+        "tell_on_call_after": "00:15:00",
+        "tell_owners_after": "01:00:00",
+        "tell_administrators_after": "04:00:00",
     }
     url = reverse("admin:reconciliation_reviewqueue_change", args=[queue.pk])
     answer = admin.post(url, fields)
@@ -253,12 +262,12 @@ def test_owners_that_are_set_get_their_rights_and_are_on_record(admin: Client) -
     client.force_login(get_user_model().objects.get(pk=owner.pk))
     assert form_at(client, url_of(hold.operation)).offered
     entries = {entry.verb: entry for entry in AuditEntry.objects.filter(object="queue:payments")}
-    assert entries["set owners"].detail == {"added": ["owner_1"], "removed": ["reviewer_1"]}
-    assert set(entries["set up"].detail["fields"]) == {
-        "approvals_needed",
-        "due_after",
-        "owners",
-        "tenant",
+    detail = entries["set owners"].detail
+    assert (detail["before"], detail["after"]) == (["reviewer_1"], ["owner_1"])
+    assert entries["set up"].detail["changes"] == {
+        "approvals_needed": ["one person", "two people"],
+        "due_after": ["4:00:00", "2:00:00"],
+        "tenant": [None, "Northwind"],
     }
 
 
@@ -266,16 +275,21 @@ def test_rights_on_one_queue_are_given_through_its_page_and_on_record(admin: Cli
     queue = ready_provider("payments").default_queue
     assert queue is not None
     someone = person("second_1")
-    page = reverse("admin:reconciliation_reviewqueue_permissions", args=[queue.pk])
-    assert admin.get(page).status_code == HTTPStatus.OK
-    url = reverse(
-        "admin:reconciliation_reviewqueue_permissions_manage_user", args=[queue.pk, someone.pk]
-    )
-    admin.post(url, {"permissions": ["second", "view_reviewqueue"]})
+    change = reverse("admin:reconciliation_reviewqueue_change", args=[queue.pk])
+    assert reverse("rights", args=["queue", queue.pk]) in admin.get(change).content.decode()
+    url = reverse("rights_change", args=["queue", queue.pk, "person", someone.pk])
+    admin.post(url, {"right": ["second", "view_reviewqueue"]})
     fresh = get_user_model().objects.get(pk=someone.pk)
     assert fresh.has_perm("reconciliation.second", queue)
     entry = AuditEntry.objects.get(verb="set rights")
-    assert (entry.object, entry.detail) == ("queue:payments", {"of": f"user:{someone.pk}"})
+    assert (entry.object, entry.detail) == (
+        "queue:payments",
+        {
+            "of": f"user:{someone.pk} second_1",
+            "before": [],
+            "after": ["second", "view_reviewqueue"],
+        },
+    )
 
 
 def test_a_tenant_can_be_added(admin: Client) -> None:

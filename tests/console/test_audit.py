@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from io import StringIO
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.html import escape
 from guardian.shortcuts import assign_perm
 
+from reconciliation.core.audit_asked import AuditAsked
+from reconciliation.models import AuditEntry
+from reconciliation.selectors.audit_entries import entries_asked
 from reconciliation.selectors.audit_page import STRETCH
-from reconciliation.services.audit import add_entry
+from reconciliation.services.audit import actor_of, add_entry
 from tests.factories import administrator, many_runs, person, stranger, tenant
+from tests.tampering import tamper
 from workflows.models import Run
 from workflows.selectors.paging import PAGE_ROWS
 
@@ -59,7 +66,7 @@ def test_what_may_not_be_seen_is_not_on_it(viewer: Client) -> None:
     add_entry("user:1 admin_1", "set up", "provider:payments", {})
     assert [row.object_url for row in page_at(viewer).rows] == [f"/runs/{mine.pk}/"]
     assert page_at(viewer, f"{URL}?object=run:{other.pk}").rows == ()
-    assert page_at(viewer, f"{URL}?actor=user:1 admin_1").rows == ()
+    assert page_at(viewer, f"{URL}?who=user:1 admin_1").rows == ()
 
 
 def test_an_administrator_sees_set_up_as_well(client: Client) -> None:
@@ -67,6 +74,64 @@ def test_an_administrator_sees_set_up_as_well(client: Client) -> None:
     add_entry("user:1 admin_1", "set up", "provider:payments", {"fields": ["name"]})
     (row,) = page_at(client).rows
     assert (row.object, row.object_url) == ("provider:payments", "")
+
+
+def test_it_is_narrowed_by_person_verb_object_and_time(viewer: Client) -> None:
+    (mine,) = many_runs(1, "held")
+    (other,) = many_runs(1, "held")
+    ada = person("ada")
+    early = add_entry(actor_of(ada), "run paused", f"run:{mine.pk}", {})
+    late = add_entry("system", "held", f"run:{other.pk}", {})
+    tamper("reconciliation_auditentry", "at = '2026-03-09T10:00Z'", f"seq = {early.seq}")
+    tamper("reconciliation_auditentry", "at = '2026-03-10T10:00Z'", f"seq = {late.seq}")
+
+    def numbers(**asked: str) -> list[int]:
+        return [row.number for row in page_at(viewer, f"{URL}?{urlencode(asked)}").rows]
+
+    assert numbers() == [late.seq, early.seq]
+    assert numbers(who="ada") == numbers(verb="run paused") == [early.seq]
+    assert numbers(object=str(other.pk)) == numbers(object=f"run:{other.pk}") == [late.seq]
+    assert numbers(since="2026-03-09T10:00") == [late.seq, early.seq]
+    assert numbers(since="2026-03-09T10:01") == [late.seq]
+    assert numbers(until="2026-03-10T10:00") == [early.seq]
+    assert numbers(since="2027-01-01") == numbers(until="2001-01-01") == []
+    assert page_at(viewer).verbs == ["held", "run paused"]
+
+
+def test_each_way_to_narrow_it_down_is_on_an_index(viewer: Client) -> None:
+    asked = ({"who": "ada"}, {"verb": "held"}, {"object": "x"}, {"since": "2026-03-10"})
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_sort = off")
+    for each in asked:
+        plan = entries_asked(AuditAsked(**each))[:STRETCH].explain()
+        assert "Seq Scan" not in plan, each
+
+
+def test_an_entry_that_was_changed_is_marked_where_it_stands(viewer: Client) -> None:
+    (run,) = many_runs(1, "held")
+    cancelled(run)
+    add_entry("system", "held", f"run:{run.pk}", {})
+    assert page_at(viewer).misfits == 0
+    tamper("reconciliation_auditentry", "actor = 'user:9 mallory'", "verb = 'held'")
+    page = page_at(viewer)
+    assert [row.fits for row in page.rows] == [False, True]
+    assert "was changed since it was written" in viewer.get(URL).content.decode()
+
+
+def test_the_state_of_the_whole_chain_is_as_it_was_last_checked(viewer: Client) -> None:
+    (run,) = many_runs(1, "held")
+    cancelled(run)
+    assert "was not checked yet" in viewer.get(URL).content.decode()
+    said = StringIO()
+    call_command("check_audit", stdout=said)
+    last = AuditEntry.objects.latest("seq")
+    assert f"Whole up to entry 1. It now ends with {last.seq}:{last.hash}" in said.getvalue()
+    assert "The chain was whole up to entry 1" in viewer.get(URL).content.decode()
+    tamper("reconciliation_auditentry", "actor = 'user:9 mallory'", "seq = 1")
+    with pytest.raises(CommandError, match="entry 1 was changed"):
+        call_command("check_audit")
+    assert "The chain is broken at entry 1" in viewer.get(URL).content.decode()
 
 
 def test_who_may_see_nothing_sees_no_entry(client: Client) -> None:
@@ -116,5 +181,5 @@ def test_its_queries_do_not_grow_with_entries(viewer: Client) -> None:
 
 
 def test_nonsense_in_the_address_is_no_error(viewer: Client) -> None:
-    for query in ("before=x", "before=" + "9" * 40, "object=%00", "actor=%00"):
+    for query in ("before=x", "before=" + "9" * 40, "object=%00", "who=%00", "since=x"):
         assert page_at(viewer, f"{URL}?{query}").rows == ()

@@ -17,6 +17,7 @@ from guardian.shortcuts import assign_perm
 from tests.console.posting import fragment
 from tests.events import SHARING, TYPE, begun, delivered, driven, source, wait_of, waiting
 from tests.factories import person, stranger, tenant
+from tests.statements import most_read
 from workflows.event_pages import EventPage, EventsPage
 from workflows.models import Event, Run, Tenant
 from workflows.services.waits import cancel_open
@@ -102,6 +103,29 @@ def test_it_can_be_narrowed_by_kind_and_source(viewer: Client) -> None:
     assert "hidden by the choice above" in viewer.get(f"{EVENTS}?state=late").content.decode()
 
 
+def test_a_kind_that_is_rare_among_many_is_not_looked_for_among_them(viewer: Client) -> None:
+    """However many of another kind came after it."""
+    waiting()
+    delivered(event_id="evt_taken")
+    late = delivered(event_id="evt_late").event
+    many = [
+        Event(source=source(), tenant=tenant(), event_id=f"evt_{number}", type=TYPE)
+        for number in range(3000)
+    ]
+    Event.objects.bulk_create(many)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE workflows_event")
+    with CaptureQueriesContext(connection) as captured:
+        page = list_at(viewer, "?state=late")
+    assert [row.id for row in page.rows] == [late]
+    narrowed = [each["sql"] for each in captured if "= 'late'" in each["sql"]]
+    (asked,) = [sql for sql in narrowed if "COUNT" not in sql]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {asked}")
+        ((((document,),),),) = (cursor.fetchall(),)
+    assert most_read(document["Plan"], "workflows_event") == 1
+
+
 def test_pages_follow_each_other_by_key_over_several_tenants(viewer: Client) -> None:
     other = Tenant.objects.create(slug="southbay", name="Southbay")
     assign_perm("workflows.view_tenant", person("viewer_1"), other)
@@ -142,7 +166,7 @@ def test_open_waits_say_what_they_are_for_and_what_came_close(viewer: Client) ->
 
 
 def test_a_run_that_is_over_waits_no_more(viewer: Client) -> None:
-    cancel_open(waiting().pk)
+    cancel_open([waiting().pk])
     page = list_at(viewer)
     assert page.waits.rows == ()
     assert "No run waits for an event" in viewer.get(EVENTS).content.decode()

@@ -8,13 +8,14 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
 from reconciliation.core.facts import HoldReason
-from reconciliation.models import Provider, ReviewQueue
+from reconciliation.models import DispatchStop, Provider, Rehearsal, ReviewQueue
 from tests.factories import (
     administrator,
     person,
@@ -23,6 +24,7 @@ from tests.factories import (
     stranger,
 )
 from tests.statements import statements
+from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.django_db
 
@@ -130,6 +132,94 @@ def test_who_may_turn_dispatch_is_led_there() -> None:
     assert page.queues == ()  # and sees no queue that is not theirs
 
 
+# --- rehearsals, rights, the switch -----------------------------------------------------------
+
+
+def rehearsed(provider: Provider, *states: str, **fields: Any) -> None:
+    """A rehearsal in which each case ended in one of `states`."""
+    cases = [
+        {
+            "what": f"case {place}",
+            "destination": {"effects": ["re_1"] * fields.get("effects", 1)},
+            "ledger": {"state": state, "transmissions": ["first: unknown"]},
+        }
+        for place, state in enumerate(states)
+    ]
+    now = database_now()
+    Rehearsal.objects.create(
+        provider=provider,
+        contract_version=fields.get("contract", provider.contract_version),
+        started_at=now,
+        complete=True,
+        claims={"look_up": "confirmed"},
+        cases=cases,
+        breaches=0,
+    )
+
+
+def test_what_was_staged_stands_beside_how_it_ended() -> None:
+    provider = ready_provider("payments")
+    rehearsed(provider, "verified", "held")
+    rehearsed(provider, "verified", "verified")
+    rehearsed(provider, "held", "held", contract=quick_contract("keyed"))  # of another contract
+    matrix = page_of(provider, administrator()).matrix
+    assert matrix.columns == (
+        "Known at once",
+        "Settled by look-up",
+        "Settled by replay",
+        "Held for a person",
+    )
+    counts = {row.what: [cell.count for cell in row.cells] for row in matrix.rows}
+    assert counts == {"Case 0": [0, 2, 0, 0], "Case 1": [0, 1, 0, 1]}
+    assert [cell.shade for cell in matrix.rows[1].cells] == ["z", "h2", "z", "h2"]
+    assert (matrix.totals, matrix.played, matrix.rehearsals) == ((0, 3, 0, 1), 4, 2)
+    assert matrix.twice == 0
+
+
+def test_a_second_effect_in_a_rehearsal_is_said_in_words_and_icon() -> None:
+    provider = ready_provider("payments")
+    rehearsed(provider, "verified", effects=2)
+    assert page_of(provider, administrator()).matrix.twice == 1
+    assert 'class="r bad"' in text_of(reverse("provider", args=["payments"]), administrator())
+
+
+def test_who_may_do_what_is_shown_for_the_queues_that_the_reader_may_see() -> None:
+    provider = ready_provider("payments")
+    group = Group.objects.create(name="Payments platform")
+    group.user_set.add(person("ada"), person("gone", is_active=False))
+    assign_perm("reconciliation.configure", group, provider)
+    hidden = ReviewQueue.objects.create(slug="other", name="Other", provider=provider)
+    assign_perm("reconciliation.second", person("unseen"), hidden)
+    page = page_of(provider, person("reviewer_1"))
+    may = {
+        row.owner.name: dict(zip(page.right_columns, row.may, strict=True)) for row in page.holders
+    }
+    assert set(may) == {"Payments platform", "reviewer_1"}
+    assert [name for name, has in may["reviewer_1"].items() if has] == ["See", "Decide, ask"]
+    assert [name for name, has in may["Payments platform"].items() if has] == ["Set up"]
+    assert [row.members for row in page.holders] == [1, None]
+
+
+def test_the_switch_is_thrown_from_its_page_by_who_may() -> None:
+    provider = ready_provider("payments")
+    operator = person("operator_1")
+    assign_perm("reconciliation.pause_dispatch", operator, provider)
+    switch = page_of(provider, operator).switch
+    assert (switch.state, switch.url, switch.stops) == ("on", "/dispatch/change/", ())
+    given = {"provider": "payments", "state": "paused", "reason": "They are down since 03:00."}
+    answer = console(operator).post(switch.url, given)
+    assert answer.status_code == HTTPStatus.SEE_OTHER
+    assert page_of(provider, operator).dispatch == "paused"
+    assert page_of(provider, person("reviewer_1")).switch.url == ""
+
+
+def test_a_wider_stop_is_said_on_its_page_too() -> None:
+    provider = ready_provider("payments")
+    DispatchStop.objects.create(state="paused", by="user:1 ada", reason="All of it rests.")
+    (stop,) = page_of(provider, person("reviewer_1")).switch.stops
+    assert (stop.covers, stop.by) == ("everything", "ada")
+
+
 def test_the_list_says_who_sends_nothing_and_why() -> None:
     ready_provider("payments")
     ready_provider("machines", contract_version=None)
@@ -155,6 +245,7 @@ def test_a_page_costs_the_same_whatever_its_queues() -> None:
     with statements() as after:
         client.get(url)
     assert len(after) <= len(before) + 2
+    assert len(after) <= 15  # six of the session and of the frame among them
 
 
 # --- the command ------------------------------------------------------------------------------

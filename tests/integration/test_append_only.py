@@ -16,19 +16,26 @@ from django.db.models import Model, ProtectedError
 from reconciliation.core.states import DecisionKind, OperationState
 from reconciliation.models import (
     AuditEntry,
+    Channel,
     ContractVersion,
     Decision,
     DecisionDraft,
     DecisionProposal,
+    Delivery,
+    Digest,
     DispatchStop,
     Evidence,
     Hold,
+    Message,
+    Notification,
     Operation,
+    Profile,
     ProposalEnd,
     Provider,
     Rehearsal,
     ReviewQueue,
     Sandbox,
+    Shift,
     Transmission,
 )
 from reconciliation.services.decisions import Answer, record_decision
@@ -305,6 +312,7 @@ def test_the_tables_that_are_named_here_are_all_there_are() -> None:
     set_up = {Provider, ReviewQueue, ContractVersion, ReviewQueue.owners.through}
     switches = {DispatchStop}  # who threw which is in the audit record
     rehearsing = {Sandbox, Rehearsal}  # append-only too (test_rehearsals)
-    typed = {DecisionDraft}  # what somebody has not sent yet
+    preferences = {Profile, DecisionDraft}  # what is somebody's own
+    telling = {Channel, Delivery, Digest, Message, Notification, Shift}  # what people are told
     every = set(apps.get_app_config("reconciliation").get_models(include_auto_created=True))
-    assert every == {*LEDGER, *set_up, *switches, *rehearsing, *typed}
+    assert every == {*LEDGER, *set_up, *switches, *rehearsing, *preferences, *telling}

@@ -33,6 +33,8 @@ def test_an_untouched_chain_has_no_broken_entry() -> None:
         "object = 'operation:9'",
         """detail = '{"kind": "abandon"}'""",
         "previous_hash = repeat('0', 64)",
+        "skip_hash = repeat('0', 64)",
+        "salt = ''",
         "hash = repeat('0', 64)",
         "seq = 33",
         pytest.param(
@@ -71,8 +73,9 @@ def test_an_entry_that_was_made_up_in_between_is_found() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO reconciliation_auditentry "
-            "SELECT 5, at, 'user:2 mallory', verb, object, detail, previous_hash, hash "
-            "FROM reconciliation_auditentry WHERE seq = 6"
+            "(seq, at, actor, verb, object, detail, salt, previous_hash, skip_hash, hash) "
+            "SELECT 5, at, 'user:2 mallory', verb, object, detail, salt, previous_hash, "
+            "skip_hash, hash FROM reconciliation_auditentry WHERE seq = 6"
         )
     assert first_broken_entry() == 5
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -14,6 +13,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from tests.claiming import ONCE, RESTED, acts, claimed, expire_lease, raising, ready_run, worker
 from tests.factories import advanced, started_run, tenant
 from tests.hinting import hinted
+from tests.statements import most_read
 from workflows.models import Pause, Run
 from workflows.registry import registry
 from workflows.services import executor
@@ -24,7 +24,7 @@ from workflows.services.results import result_of
 from workflows.services.run_view import RunView
 from workflows.services.runs import Start, start_many
 from workflows.services.stopping import cancel_run, pause_run
-from workflows.services.sweep import HINTS, due_runs, sweep
+from workflows.services.sweep import due_runs, sweep
 from workflows.sql import limited
 
 pytestmark = pytest.mark.django_db
@@ -73,11 +73,28 @@ def test_however_long_the_backlog_what_has_been_due_longest_is_next() -> None:
     assert [claim.run for claim in claims if claim] == [run.pk for run in runs[:2]]
 
 
-@pytest.mark.parametrize(("name", "rows"), [("next_due", CANDIDATES), ("due_runs", HINTS)])
-def test_however_long_the_backlog_few_of_its_rows_are_read(name: str, rows: int) -> None:
+@pytest.mark.parametrize("again", [None, "1"])
+@pytest.mark.parametrize("name", ["next_due", "next_due_by_tenant"])
+def test_however_long_the_backlog_few_of_its_rows_are_read(name: str, again: str | None) -> None:
     start_many(ONCE.name, [Start({"act": "act"})] * LONG, tenant=backlog(1)[0].tenant)
-    statement = limited(name, rows)
-    given = {"names": f"{{{ONCE.name}}}", "versions": "{1}", "again": "1"}
+    assert 0 < rows_read(name, again) <= CANDIDATES
+
+
+def test_of_the_backlog_of_a_paused_tenant_one_row_is_read() -> None:
+    """However long it is, and though all of it has been due for longer than what is not paused."""
+    runs = backlog(1)
+    start_many(ONCE.name, [Start({"act": "act"})] * LONG, tenant=runs[0].tenant)
+    Pause.objects.create(tenant=runs[0].tenant, by="ada", reason="An incident.")
+    others = start_many(ONCE.name, [Start({"act": "act"})] * 3, tenant=tenant("southwind"))
+    assert 0 < rows_read("next_due_by_tenant", None) <= len(others)
+    claims = [claim_next(worker()) for _ in range(4)]
+    assert {claim.run for claim in claims if claim} == {run.pk for run in others}
+
+
+def rows_read(name: str, again: str | None) -> float:
+    """The most rows of runs that a part of a hot statement's plan has read."""
+    statement = limited(name, CANDIDATES)
+    given = {"names": f"{{{ONCE.name}}}", "versions": "{1}", "again": again}
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE workflows_run")  # the planner knows how long it is
         cursor.execute(f"PREPARE looked AS {statement.text.decode()}")
@@ -88,13 +105,7 @@ def test_however_long_the_backlog_few_of_its_rows_are_read(name: str, rows: int)
             ((((document,),),),) = (cursor.fetchall(),)
         finally:
             cursor.execute("DEALLOCATE looked")
-    assert 0 < most_read(document["Plan"], "workflows_run") <= rows
-
-
-def most_read(node: dict[str, Any], table: str) -> float:
-    """The most rows of `table` that a part of this plan has read."""
-    here = node["Actual Rows"] * node["Actual Loops"] if node.get("Relation Name") == table else 0
-    return max([here, *(most_read(part, table) for part in node.get("Plans", []))])
+    return most_read(document["Plan"], "workflows_run")
 
 
 def test_of_all_workflows_what_has_been_due_longest_is_next() -> None:

@@ -17,10 +17,12 @@ from django.core.management import CommandError, call_command
 
 from romulus_site.bench import (
     ceiling,
+    console,
     costs,
     events,
     history,
     latency,
+    operations,
     recovery,
     report,
     start,
@@ -136,8 +138,19 @@ def test_events_gives_latency_rates_memory_and_plans(server_of_the_tests: None) 
         assert found["unmatched_to_bare"]["median"] > 0
         assert found["matched_to_bare"]["median"] > 0
         assert sum(found["memory"]["answers"].values()) == events.LARGE_AT_ONCE
-    assert [plan["error"] for plan in document["statements"]] == [None] * 8
+    assert [plan["error"] for plan in document["statements"]] == [None] * 9
     assert "event to its run's next step, ms" in "\n".join(events.lines(document))
+
+
+@pytest.mark.processes
+def test_operations_gives_the_costs_of_a_write_beside_its_bare_calls(
+    server_of_the_tests: None,
+) -> None:
+    document = measured("operations", "--runs", 1, "--writes", 2, "--repeats", 1)
+    assert document["operations_per_second"]["median"] > 0
+    assert document["steady_write"]["commits"]["median"] > 0
+    assert document["overhead_ms"].keys() == SUMMARY
+    assert "\n".join(operations.lines(document))
 
 
 @pytest.mark.processes
@@ -172,6 +185,20 @@ def test_recovery_of_a_run_whose_worker_is_killed(server_of_the_tests: None) -> 
     assert document["recovery_seconds"].keys() == SUMMARY
     assert document["beyond_lease_seconds"].keys() == SUMMARY
     assert "from SIGKILL" in "\n".join(recovery.lines(document))
+
+
+@pytest.mark.processes
+def test_console_visits_every_page_on_a_small_and_a_large_ledger(server_of_the_tests: None) -> None:
+    sizes = ("--operations", 2000, "--holds", 3, "--people", 3, "--queues", 2, "--visits", 1)
+    document = measured("console", *sizes)
+    assert document["ledger_rows"]["many"] > document["ledger_rows"]["few"] > 0
+    pages = document["pages"]
+    assert {page["statuses"][0] for page in pages.values() if not page["is_poll"]} == {200}
+    assert pages["poll: needs you"]["statuses"] == [204]
+    for page in pages.values():
+        assert page["queries"] > 0
+        assert page["many"]["ms"].keys() == page["few"]["cpu_ms"].keys() == SUMMARY | {"p95"}
+    assert "review queue" in "\n".join(console.lines(document))
 
 
 # --- when it cannot be measured -----------------------------------------------------------------
@@ -252,7 +279,7 @@ def echo(server: socket.socket) -> None:
 
 
 def test_every_measurement_has_its_options() -> None:
-    for measurement in (steps, ceiling, latency, events, history, start, recovery):
+    for measurement in (steps, ceiling, latency, events, history, start, recovery, console):
         parser = argparse.ArgumentParser()
         measurement.add_arguments(parser)
         assert vars(parser.parse_args([]))

@@ -64,15 +64,16 @@ from workflows.core.errors import LostOwnership, RunIsOver, UsageError
 from workflows.core.retry import MAX_LOST_ATTEMPTS
 from workflows.models import Run
 from workflows.registry import registry
-from workflows.services import stopping
+from workflows.services import ending
 from workflows.services.claims import claim_next, claim_run
+from workflows.services.ending import end_cancelled
 from workflows.services.executor import take
 from workflows.services.kinds import Cancel
 from workflows.services.ownership import Keeper
 from workflows.services.results import result_of
 from workflows.services.run_view import RunView
 from workflows.services.runs import start
-from workflows.services.stopping import cancel_run, end_cancelled, pause_all, pause_run
+from workflows.services.stopping import cancel_run, pause_all, pause_run
 from workflows.services.sweep import due_runs
 
 pytestmark = pytest.mark.django_db
@@ -648,7 +649,7 @@ def test_a_step_that_is_under_way_when_its_end_is_asked_for_is_the_last() -> Non
 def test_those_that_have_something_to_settle_do_not_keep_others_from_their_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stopping, "BATCH", 1)
+    monkeypatch.setattr(ending, "BATCH", 1)
     ready_provider("payments")
     first = started_run("refund")
     about_to_send(first)  # its worker is at it
@@ -701,6 +702,30 @@ def test_the_runs_that_it_waits_for_are_cancelled_too(parent: Run) -> None:
     others = Run.objects.exclude(pk=parent.pk)
     assert others.count() == 4
     assert all(is_cancelled(run) for run in others)
+
+
+def test_however_many_they_are_one_turn_of_the_sweep_ends_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In batches, those of paused tenants and of one that is being worked on among them."""
+    monkeypatch.setattr(ending, "BATCH", 7)
+    monkeypatch.setattr(ending, "TURN_SECONDS", 60.0)  # on a slow machine too
+    large = Workflow("tests.large_family")
+
+    @large.children()
+    def bring_up_many(run: RunView) -> list[Child]:
+        return [Child(ONCE.name, {"act": "act"}) for _ in range(30)]
+
+    for workflow in (ONCE, large):
+        registry.add(workflow)
+    parent = advanced(start(large.name, {}, tenant=tenant()))
+    working, paused_one, *_ = parent.children.all()
+    claimed(working)
+    pause_run(paused_one.pk, by=BY)
+    assert cancel(parent) == "cancelled"
+    assert end_cancelled() == 30
+    assert all(is_cancelled(child) for child in parent.children.all())
+    assert attempts(working) == [("act", 1, "lost")]
 
 
 def test_a_child_that_is_cancelled_is_an_end_that_its_parent_sees(parent: Run) -> None:

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
-from django.core.cache import cache
+from django.core.cache import caches
 from django.db import OperationalError
 from django.test import Client
 from pytest_django import Settings
@@ -31,7 +31,7 @@ LONG_MINUTE = 10**9  # no test is to see a minute end
 
 @pytest.fixture(autouse=True)
 def empty_cache() -> None:
-    cache.clear()
+    caches["deliveries"].clear()
 
 
 def only_event() -> Event:
@@ -130,6 +130,18 @@ def test_no_session_is_begun_and_no_cookie_set(client: Client) -> None:
     assert not answer.cookies
     strict = Client(enforce_csrf_checks=True)
     assert deliver(strict, paid()).status_code == HTTPStatus.OK
+
+
+def test_no_session_and_no_person_is_looked_for_and_what_protects_stays(client: Client) -> None:
+    source()
+    answer = deliver(client, paid())
+    assert not {"session", "user", "htmx"} & vars(answer.wsgi_request).keys()
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    elsewhere = signed(Scheme.STANDARD_WEBHOOKS, paid()) | {"host": "elsewhere.example"}
+    assert deliver(client, paid(), elsewhere).status_code == HTTPStatus.BAD_REQUEST
+    assert client.get("/hooks/shop/more/").status_code == HTTPStatus.NOT_FOUND
 
 
 def test_without_the_last_slash_nobody_is_sent_elsewhere(client: Client) -> None:

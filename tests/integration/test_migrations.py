@@ -142,6 +142,34 @@ def test_history_is_added_to_and_never_rewritten(payments: RunningDestination) -
     }
 
 
+def test_a_run_two_versions_behind_moves_by_what_each_of_the_two_says() -> None:
+    """At once: it is never of the version between, whose code this process only has to know."""
+    second = small(2, steps={"act": "done"}, outputs={"act": lambda old: f"{old} then"})
+    third = small(
+        3,
+        from_version=2,
+        named="ended",
+        last="at_last",
+        steps={"done": "ended", "after": "at_last"},
+        outputs={"done": lambda old: f"{old} and now"},
+    )
+    with process_with(small(1), third):
+        run = ready_at("after", passed=["act"])
+        assert stayed(run, 3).reason is Reason.NO_MIGRATION
+    with process_with(second, third):
+        moved(run, 3)
+        assert (run.version, run.step, run.attempts.count()) == (3, "at_last", 2)
+        assert result_of(advanced(run)) == "act 1 then and now"
+
+
+def test_a_step_that_the_version_between_does_not_have_leads_nowhere() -> None:
+    """Though a later version has one of its name again: it is another one."""
+    third = small(3, from_version=2)
+    with process_with(small(1), small(2, last="at_last"), third):
+        run = ready_at("after", passed=["act"])
+        assert stayed(run, 3).reason is Reason.STEP_GONE
+
+
 def test_of_a_step_that_was_passed_often_the_latest_output_counts() -> None:
     with process_with(small(1), small(2, steps={"act": "done"})):
         run = ready_at("after", passed=["act", "act"])

@@ -17,7 +17,9 @@ from reconciliation.core.states import DecisionKind
 from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation
 from reconciliation.services.answers import MAX_NOTE
 from reconciliation.services.decisions import Answer, record_decision
+from reconciliation.services.offers import offers_on
 from reconciliation.services.reconcile import ask_again
+from tests.claiming import ONCE, acts, raising
 from tests.deciding import (
     ABANDON,
     APPLIED,
@@ -33,19 +35,33 @@ from tests.deciding import (
 from tests.destination import RunningDestination
 from tests.factories import (
     NOTE,
+    administrator,
+    advanced,
     code_of,
     held_operation,
     open_hold_of,
     owner_of,
     person,
     ready_provider,
+    tenant,
 )
+from workflows.core.definitions import Child, Workflow
 from workflows.core.errors import Conflict, UsageError
 from workflows.models import Run
+from workflows.registry import registry
 from workflows.services.clock import database_now
+from workflows.services.run_view import RunView
+from workflows.services.runs import start
 from workflows.services.stopping import cancel_run
 
 pytestmark = pytest.mark.django_db
+
+grieving = Workflow("tests.grieving")
+
+
+@grieving.children(join="any_failure", on_failure="hold")
+def bring_up(run: RunView) -> list[Child]:
+    return [Child(ONCE.name, {"act": "act"})]
 
 
 def everything() -> tuple[Any, ...]:
@@ -206,6 +222,23 @@ def test_a_held_run_takes_no_decision_about_an_operation(
 ) -> None:
     hold = run_hold(destination)
     assert refused(hold, answer_on(hold, kind), InvalidDecision).field == "kind"
+
+
+def test_a_join_that_failed_is_not_tried_again_and_its_run_may_be_ended() -> None:
+    """What it joins has ended: it would fail for ever, a person's decision each time."""
+    registry.add(grieving)
+    registry.add(ONCE)
+    acts["act"] = raising(ValueError("no such order"))
+    parent = advanced(start(grieving.name, {}, tenant=tenant()))
+    advanced(parent.children.get())
+    assert advanced(parent).state == "held"
+    hold = Hold.objects.get()
+    error = refused(hold, answer_on(hold, TRY_AGAIN), NotAllowed, by=administrator())
+    assert "The runs that it started have ended" in str(error)
+    again = next(offer for offer in offers_on(hold) if offer.kind is TRY_AGAIN)
+    assert "starting a new one" in again.what_helps
+    decide(hold, FAIL_RUN, by=administrator())
+    assert states(hold) == ("decided", "", "failed")
 
 
 def test_a_run_with_an_unsettled_operation_is_not_ended(destination: RunningDestination) -> None:

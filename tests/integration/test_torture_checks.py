@@ -816,6 +816,13 @@ def test_an_unknown_outcome_is_excused_by_a_blow_on_the_destination(record: Reco
     assert "unknown" not in {breach.check for breach in examine(record)}
 
 
+def test_a_request_of_which_the_head_alone_arrived_is_no_other_request(record: Record) -> None:
+    entry = next(e for e in record.journal if e.attempt == str(sends(record, PAID)[1].pk))
+    cut = dataclasses.replace(entry, body=b"", done="nothing", status=400, effect=None)
+    record.journal = [*record.journal, cut]
+    assert "one key" not in {breach.check for breach in examine(record)}
+
+
 def test_a_run_is_named_with_its_number_and_its_id(record: Record) -> None:
     run = run_no(record, WALKED)
     assert record.name(run) == f"run {run.pk} (torture.walk, no. 1)"

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from reconciliation.models import Evidence, Operation
+from reconciliation.models import AuditEntry, Evidence, Operation
+from reconciliation.services.reconcile import reconcile
 from reconciliation.services.write_step import execute_write
 from tests.claiming import claim_at_write
 from tests.destination import RunningDestination
-from tests.factories import advanced, ready_provider, started_run
+from tests.factories import (
+    advanced,
+    ready_provider,
+    started_run,
+    switched,
+    tenant,
+    wait_until,
+)
 from tests.sending import parking_contract, the_operation
+from tests.statements import statements
+from workflows.core.definitions import END, Workflow
 from workflows.core.errors import LostOwnership
+from workflows.core.intents import Intent
+from workflows.registry import registry
+from workflows.services.executor import take
+from workflows.services.ownership import Keeper
+from workflows.services.results import result_of
 from workflows.services.run_view import RunView
+from workflows.services.runs import start
 
+READS = 24  # of a write, its step's own and those of the step after it
 WRITES = ("INSERT", "UPDATE", "DELETE")
 
 
@@ -59,6 +77,23 @@ def test_a_write_is_three_commits(committed_db: str, destination: RunningDestina
 
 
 @pytest.mark.django_db
+def test_once_its_effect_is_proven_a_write_asks_no_more_whether_it_may_be_sent(
+    destination: RunningDestination,
+) -> None:
+    """Nor does it read anything else twice that cannot have changed: it costs a round trip each."""
+    ready_provider("payments", destination.url)
+    claim = claim_at_write(started_run("refund"))
+    with statements() as sent:
+        take(claim, Keeper())
+    assert the_operation().state == "verified"
+    assert (
+        sum("reconciliation_dispatchstop" in sql for sql in sent) == 2
+    )  # decided, and last moment
+    assert sum('FROM "reconciliation_reviewqueue"' in sql for sql in sent) == 1
+    assert sum(sql.startswith("SELECT") for sql in sent) <= READS
+
+
+@pytest.mark.django_db
 def test_what_the_check_has_shown_is_kept_with_what_follows(
     destination: RunningDestination,
 ) -> None:
@@ -89,6 +124,59 @@ def test_while_dispatch_is_off_an_operation_is_opened_and_nothing_sent(
     run = advanced(started_run("refund"))
     assert (run.state, the_operation().state) == ("waiting", "intended")
     assert destination.client.journal() == []
+
+
+def detour(name: str, **options: Any) -> Workflow:
+    """A write, and the step that its run takes while dispatch is off."""
+    flow = Workflow(f"tests.{name}")
+
+    @flow.write(provider="payments", when_off="tell_desk", then=END, **options)
+    def pay(run: RunView) -> Intent:
+        refund = {"order": "ORD-1", "amount": 12500, "currency": "USD"}
+        return Intent("refunds.create", "order ORD-1", refund, summary="Refund order ORD-1")
+
+    @flow.step()
+    def tell_desk(run: RunView) -> str:
+        return f"paid: {run.output('pay')}"
+
+    registry.add(flow)
+    return flow
+
+
+@pytest.mark.django_db
+def test_while_dispatch_is_off_a_run_takes_the_step_that_is_declared_for_that(
+    destination: RunningDestination,
+) -> None:
+    flow = detour("detour")
+    provider = ready_provider("payments", destination.url, dispatch="off")
+    run = advanced(start(flow.name, {}, tenant=tenant()))
+    operation = the_operation()
+    assert (run.state, result_of(run)) == ("completed", "paid: None")
+    assert (operation.state, operation.due_at) == ("abandoned", None)
+    assert destination.client.journal() == []
+    entry = AuditEntry.objects.get(object=f"operation:{operation.pk}")
+    assert (entry.verb, entry.detail) == (
+        "abandoned: dispatch was off",
+        {"goes_on_at": "tell_desk"},
+    )
+    switched(provider, "paused")
+    assert advanced(start(flow.name, {}, tenant=tenant())).state == "waiting"
+
+
+@pytest.mark.django_db
+def test_what_was_sent_is_settled_whatever_is_declared_for_when_dispatch_is_off(
+    destination: RunningDestination,
+) -> None:
+    provider = ready_provider("payments", destination.url, contract_version=parking_contract())
+    destination.client.arm("apply_then_drop")
+    run = advanced(start(detour("late_detour").name, {}, tenant=tenant()))
+    switched(provider, "off")
+    due = the_operation().due_at
+    assert due is not None
+    wait_until(due)
+    reconcile(the_operation().pk)
+    run = advanced(run)
+    assert (run.state, run.step, the_operation().state) == ("waiting", "pay", "unknown")
 
 
 @pytest.mark.django_db

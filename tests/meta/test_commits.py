@@ -18,7 +18,7 @@ SERVICES = [
 ELSEWHERE = {"transmit.begin", "transmit.record"}
 # What an administrator sets up is neither the execution record nor the ledger; nor is what a
 # rehearsal shows, which is what a provider is trusted for.
-SETTING_UP = {"setup", "sources", "rehearsals"}
+SETTING_UP = {"setup", "sources", "rehearsals", "tenants", "channels", "rota"}
 
 
 def transactions() -> Iterator[tuple[str, int]]:

@@ -62,6 +62,10 @@ def hold(reason: str) -> Hold:
     return Hold(HoldReason(reason))
 
 
+# Both give up after a minute, whatever is left of the rest.
+SHORT = {"budget": KEYED.budget.model_copy(update={"elapsed_seconds": 60.0})}
+SHORT_KEYED, SHORT_LOOKED_UP = KEYED.model_copy(update=SHORT), LOOKED_UP.model_copy(update=SHORT)
+
 ROWS: list[tuple[str, Facts, datetime, Move]] = [
     # --- the effect is proven
     ("a receipt, nothing to check", facts(KEYED, sent(1, S.ACKNOWLEDGED), seen=(RECEIPT,)), at(2), Advance("r_1")),
@@ -100,6 +104,12 @@ ROWS: list[tuple[str, Facts, datetime, Move]] = [
     ("the window counts from the first send", facts(KEYED, LOST, sent(2, S.UNKNOWN, 2900)), at(2992), hold("window_over")),
     ("a pause that outlasts the window", facts(KEYED, LOST, sent(2, S.REJECTED, 2900, retry=Retry.SAME_KEY, retry_after_at=at(2995))), at(2950), hold("window_over")),
     ("dispatch off: seen to before the window ends", facts(KEYED, LOST, dispatch=Dispatch.OFF), at(20), Wait(at(2689 - 1e-6), WaitReason.DISPATCH)),
+    ("its time is not up", facts(SHORT_KEYED, LOST), at(59), REPLAY),
+    ("its time is up, though sends are left", facts(SHORT_KEYED, LOST), at(60), hold("time_spent")),
+    ("its time is up, though look-ups are left", facts(SHORT_LOOKED_UP, LOST), at(60), hold("time_spent")),
+    ("what would be asked past its time comes up then", facts(SHORT_LOOKED_UP, LOST, seen=(known(AWAY, 55, retry_after_at=at(500)),)), at(56), Wait(at(60), WaitReason.LOOK_UP_LATER)),
+    ("proof counts whenever it comes", facts(SHORT_LOOKED_UP, LOST, seen=(known(EvidenceKind.LOOKUP, 70, completes=True, resource="m_1"),)), at(99), Advance("m_1")),
+    ("a person's word begins its time anew", facts(SHORT_KEYED, LOST, send_again=at(100)), at(120), REPLAY),
     ("lost too often", facts(KEYED, *(sent(n, S.UNKNOWN, n * 99) for n in range(1, 4))), at(999), hold("budget_spent")),
     ("nobody has shown that it keeps keys", facts(KEYED, LOST, replay_trusted=False), at(12), hold("not_proven")),
     ("it was seen to break its contract", facts(KEYED, LOST, contradicted=True), at(12), hold("contract_contradicted")),

@@ -195,7 +195,8 @@ def test_outputs_of_versions_before_the_present_one_are_left_where_they_are() ->
             Reason.NO_MIGRATION,
             {"version": 0},
             "Version 2 says nothing of runs of version 0.",
-            "Declare migrates(from_version=0, …) in version 2, or keep a worker that has version "
+            "Declare migrates(from_version=0, …) in version 2, or have the versions between here "
+            "that lead to it; or keep a worker that has version "
             "0.",
         ),
         (

@@ -70,6 +70,8 @@ def test_red_is_kept_for_bad_facts_that_can_be_proven() -> None:
         ("operation", "postcondition_failed"),
         ("evidence", "rejection"),
         ("event", "rejected"),
+        ("wrong", "double"),
+        ("wrong", "check"),
     }
 
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from workflows.admin import record, sources
-from workflows.admin.record import ReadOnly
+from workflows.admin.record import LongList, ReadOnly
 
-__all__ = ["ReadOnly", "record", "sources"]
+__all__ = ["LongList", "ReadOnly", "record", "sources"]

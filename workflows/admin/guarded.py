@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django.contrib import admin
 from django.contrib.auth.models import User
-from django.db import transaction
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
-from guardian.admin import GuardedModelAdmin
 
+from workflows.admin.kept import Kept
+from workflows.rights import holds, holds_on_any, objects_with
 from workflows.services import audit
-
-if TYPE_CHECKING:
-    GuardedBase = admin.ModelAdmin[Any]
-else:
-    GuardedBase = GuardedModelAdmin
 
 
 def signed_in(request: HttpRequest) -> User:
@@ -28,34 +22,45 @@ def actor(request: HttpRequest) -> str:
     return audit.actor_of(signed_in(request))
 
 
-class Guarded(GuardedBase):
-    """Who may do what with it is set under "Object permissions"; a change of that is on record."""
+class Guarded(Kept):
+    """Set up by administrators, by staff who may change all of its kind, and by staff who hold
+    the right `configure` on the very object. Who may do what with one is a page of its own."""
 
-    actions = None
-    kind = ""  # as the record calls it
+    kind = ""  # as addresses and the record call it
+    change_form_template = "admin/guarded_form.html"
 
-    def has_delete_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
-        return False
+    @property
+    def configure(self) -> str:
+        return f"{self.opts.app_label}.configure"
 
-    @transaction.atomic
-    def obj_perms_manage_user_view(
-        self, request: HttpRequest, object_pk: str, user_id: str
+    def configured(self, request: HttpRequest) -> QuerySet[Any]:
+        return objects_with(signed_in(request), self.configure, self.model._base_manager.all())
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        if super().has_change_permission(request, obj):
+            return True
+        if obj is None:
+            return holds_on_any(signed_in(request), self.configure, self.model)
+        return holds(signed_in(request), self.configure, obj)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return super().has_view_permission(request, obj) or self.has_change_permission(request, obj)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return super().has_module_permission(request) or self.has_change_permission(request)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request)
+        if super().has_view_permission(request):
+            return rows
+        return rows.filter(pk__in=self.configured(request).values("pk"))
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
-        parent: Any = super()
-        answer: HttpResponse = parent.obj_perms_manage_user_view(request, object_pk, user_id)
-        self.note_rights(request, object_pk, f"user:{user_id}")
+        known = context | {"kind": self.kind}
+        answer: HttpResponse = super().render_change_form(request, known, *args, **options)
         return answer
 
-    @transaction.atomic
-    def obj_perms_manage_group_view(
-        self, request: HttpRequest, object_pk: str, group_id: str
-    ) -> HttpResponse:
-        parent: Any = super()
-        answer: HttpResponse = parent.obj_perms_manage_group_view(request, object_pk, group_id)
-        self.note_rights(request, object_pk, f"group:{group_id}")
-        return answer
-
-    def note_rights(self, request: HttpRequest, object_pk: str, whose: str) -> None:
-        if request.method == "POST" and self.has_change_permission(request):
-            subject: Any = self.model.objects.get(pk=object_pk)
-            audit.record(actor(request), "set rights", f"{self.kind}:{subject.slug}", of=whose)
+    def recorded_as(self, row: Any) -> str:
+        return f"{self.kind}:{row.slug}"

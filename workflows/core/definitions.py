@@ -28,7 +28,7 @@ from typing import Any
 
 from workflows.core.errors import InvalidDefinition, UsageError
 from workflows.core.graph import Plan, Track, as_data, plan_of, reached, target_of
-from workflows.core.migration import Change, Migration, OutputRule
+from workflows.core.migration import Chain, Change, Migration, OutputRule
 from workflows.core.registry import Registry
 from workflows.core.step_checks import check_retain
 from workflows.core.step_kinds import StepKinds
@@ -73,6 +73,10 @@ class Workflow(StepKinds):
     retain: timedelta | None = None
     steps: dict[str, Step] = field(default_factory=dict, init=False)
     migrations: dict[int, Migration] = field(default_factory=dict, init=False)
+    # By number, the versions that the process has, this one among them: the registry says.
+    versions: Mapping[int, Workflow] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     place: str = field(default="", init=False)
     _plan: Plan | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -140,6 +144,19 @@ class Workflow(StepKinds):
         self._plan = plan_of(self.name, self.place, self.steps)
         for migration in self.migrations.values():
             migration.check()
+
+    def migration_from(self, version: int) -> Migration | Chain | None:
+        """Return how runs of `version` go on under this one: by a migration of its own, or by
+        those that lead here through versions that the process has too; None: by none."""
+        own = self.migrations.get(version)
+        if own is not None:
+            return own
+        for middle in sorted(self.migrations, reverse=True):
+            if middle > version and middle in self.versions:
+                first = self.versions[middle].migration_from(version)
+                if first is not None:
+                    return Chain(first, self.migrations[middle])
+        return None
 
     @property
     def plan(self) -> Plan:

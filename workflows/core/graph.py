@@ -22,6 +22,10 @@ Steps = Mapping[str, Step]
 Edges = Mapping[str, Sequence[str]]
 
 
+# The option of a step that names where it may go on beside the next one.
+NAMED_IN = {"branch": "to", "wait": "on_deadline", "write": "when_off"}
+
+
 @dataclass(frozen=True, slots=True)
 class Track:
     """A branch of a parallel group, counted from 0 as its author wrote them."""
@@ -192,7 +196,7 @@ def ends(step: Step, after: Mapping[str, str]) -> bool:
 def check_targets(
     workflow: str, step: Step, line: Sequence[str], steps: Steps, tracks: Mapping[str, Track]
 ) -> None:
-    named = "to" if step.kind == "branch" else "on_deadline"
+    named = NAMED_IN.get(step.kind, "to")
     for option, target in [("then", step.then), *((named, name) for name in step.to)]:
         if not target or target == END or target in line:
             continue
@@ -215,7 +219,7 @@ def check_cycles(line: Sequence[str], following: Edges, steps: Steps) -> None:
     first = next((name for name in line if name in reached(plain[name], plain)), "")
     if first:
         cycle = way_round(first, plain)
-        # The last one leads back to the earliest, which only a then= or an on_deadline= can do.
+        # The last one leads back to the earliest: by a then=, an on_deadline= or a when_off=.
         raise InvalidDefinition(
             f"{steps[cycle[-1]].place}: {' -> '.join([*cycle, first])} would never end: "
             "put a branch into it that decides when to go on"

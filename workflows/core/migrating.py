@@ -18,13 +18,14 @@ from typing import Any
 from workflows.core import staying
 from workflows.core.definitions import Migration, Workflow
 from workflows.core.errors import InvalidInput, UnstorableValue
+from workflows.core.migration import Chain
 from workflows.core.standing import Carried, Converted, Moves, NewOutput, Standing, Stays
 from workflows.core.values import Json, from_json, to_json
 
 
 def place(standing: Standing, into: Workflow) -> Moves | Stays:
     """Return where a run would stand under `into`, or why it stays."""
-    migration = into.migrations.get(standing.version)
+    migration = into.migration_from(standing.version)
     if migration is None:
         return staying.no_migration(standing, into)
     step = migration.position(standing.step)
@@ -51,7 +52,9 @@ def visit_at(step: str, standing: Standing, carried: tuple[Carried, ...]) -> int
     return max(standing.passed.get(step, 0), given) + 1
 
 
-def carried_over(standing: Standing, into: Workflow, migration: Migration) -> Iterator[Carried]:
+def carried_over(
+    standing: Standing, into: Workflow, migration: Migration | Chain
+) -> Iterator[Carried]:
     """Yield the outputs that go along. One that keeps name and value stays where it is; another is
     written as a later visit of its new step, so that the record is only ever added to."""
     for source in sorted(standing.passed):
@@ -60,7 +63,7 @@ def carried_over(standing: Standing, into: Workflow, migration: Migration) -> It
         heir = migration.heir(source)
         if heir is None or heir not in into.steps:
             continue
-        if heir == source and not callable(migration.outputs.get(source)):
+        if heir == source and not migration.change(source):
             yield Carried(source, heir)
         else:
             yield Carried(source, heir, standing.passed.get(heir, 0) + 1)
@@ -71,7 +74,7 @@ def carried_over(standing: Standing, into: Workflow, migration: Migration) -> It
 
 def convert(
     moves: Moves,
-    migration: Migration,
+    migration: Migration | Chain,
     into: Workflow,
     values: Mapping[str, Json],
     input: Json,
@@ -103,21 +106,21 @@ def convert(
 
 
 def output_of(
-    each: Carried, migration: Migration, into: Workflow, value: Json, limit: int
+    each: Carried, migration: Migration | Chain, into: Workflow, value: Json, limit: int
 ) -> Json | Stays:
-    rule = migration.outputs.get(each.source)
-    if callable(rule):
+    change = migration.change(each.source)
+    if change is not None:
         try:
-            value = rule(value)
+            value = change(value)
         except Exception as error:  # noqa: BLE001 (the author's code; whatever it raises)
             return staying.change_failed(f"output of {each.source!r}", error)
-    problem = unfit(value, into.steps[each.step].returns, limit, changed=callable(rule))
+    problem = unfit(value, into.steps[each.step].returns, limit, changed=change is not None)
     if not problem:
         return value
     return staying.output_unfit(each, into, problem)
 
 
-def input_of(migration: Migration, into: Workflow, value: Json, limit: int) -> Json | Stays:
+def input_of(migration: Migration | Chain, into: Workflow, value: Json, limit: int) -> Json | Stays:
     if migration.input is not None:
         try:
             value = migration.input(value)

@@ -54,8 +54,13 @@ class Migration:
         new = self.heir(old_step)
         if new is None or new not in self.into:
             return None
+        change = self.change(old_step)
+        return new, change(value) if change else value
+
+    def change(self, old_step: str) -> Change | None:
+        """Return the function that changes the output of `old_step`, if one does."""
         rule = self.outputs.get(old_step)
-        return new, rule(value) if callable(rule) else value
+        return rule if callable(rule) else None
 
     def heir(self, old_step: str) -> str | None:
         """Return the name of the step that gets the output of `old_step`, or None: nobody does."""
@@ -103,3 +108,48 @@ class Migration:
                 f"{self.place}: migration from version {self.from_version}: {said} {name!r}, "
                 "which this version does not have"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Two migrations one after the other, read as one: no run is ever of the version between."""
+
+    first: Migration | Chain
+    then: Migration
+
+    @property
+    def from_version(self) -> int:
+        return self.first.from_version
+
+    @property
+    def into(self) -> Mapping[str, Step]:
+        return self.then.into
+
+    @property
+    def input(self) -> Change | None:
+        return both(self.first.input, self.then.input)
+
+    def position(self, old_step: str) -> str | None:
+        """As `Migration.position`; None too for a step that the version between does not have."""
+        between = self.first.position(old_step)
+        return None if between is None else self.then.position(between)
+
+    def change(self, old_step: str) -> Change | None:
+        between = self.heir_between(old_step)
+        later = self.then.change(between) if between is not None else None
+        return both(self.first.change(old_step), later)
+
+    def heir(self, old_step: str) -> str | None:
+        between = self.heir_between(old_step)
+        return None if between is None else self.then.heir(between)
+
+    def heir_between(self, old_step: str) -> str | None:
+        between = self.first.heir(old_step)
+        return between if between in self.first.into else None
+
+
+def both(first: Change | None, then: Change | None) -> Change | None:
+    """One function that does what the two do, one after the other."""
+    if first is None or then is None:
+        return first or then
+    return lambda value: then(first(value))

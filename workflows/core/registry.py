@@ -22,6 +22,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], Workflow] = {}
+        self._versions: dict[str, dict[int, Workflow]] = {}
         self._steps: list[tuple[Workflow, Step]] = []
         self._pairs: list[tuple[str, int]] = []
         self._claimable: Claimable = ([], [], [], [])
@@ -40,6 +41,8 @@ class Registry:
                 f"is already defined at {taken.place}"
             )
         self._known[workflow.name, workflow.version] = workflow
+        workflow.versions = self._versions.setdefault(workflow.name, {})
+        self._versions[workflow.name][workflow.version] = workflow
         self._steps = [
             (known, step) for known in self._known.values() for step in known.steps.values()
         ]

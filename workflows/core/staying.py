@@ -7,6 +7,7 @@ thousands can be counted under one; what concerns one run alone is beside it.
 from __future__ import annotations
 
 from workflows.core.definitions import Migration, Workflow
+from workflows.core.migration import Chain
 from workflows.core.standing import Carried, Reason, Standing, Stays
 from workflows.core.states import RunState
 from workflows.core.words import describe
@@ -21,8 +22,9 @@ def no_migration(standing: Standing, into: Workflow) -> Stays:
     return Stays(
         Reason.NO_MIGRATION,
         f"Version {into.version} says nothing of runs of version {standing.version}.",
-        f"Declare migrates(from_version={standing.version}, …) in version {into.version}, or keep "
-        f"a worker that has version {standing.version}.",
+        f"Declare migrates(from_version={standing.version}, …) in version {into.version}, or have "
+        f"the versions between here that lead to it; or keep a worker that has version "
+        f"{standing.version}.",
     )
 
 
@@ -106,7 +108,7 @@ def bound(standing: Standing, into: Workflow, step: str) -> Stays | None:
 
 
 def scattered(
-    standing: Standing, into: Workflow, migration: Migration, carried: tuple[Carried, ...]
+    standing: Standing, into: Workflow, migration: Migration | Chain, carried: tuple[Carried, ...]
 ) -> Stays | None:
     """Say which of its outputs would not be found where the later version looks for them."""
     sources: dict[str, str] = {}
@@ -130,14 +132,14 @@ def scattered(
     return group_passed(standing, into, migration)
 
 
-def group_passed(standing: Standing, into: Workflow, migration: Migration) -> Stays | None:
+def group_passed(standing: Standing, into: Workflow, migration: Migration | Chain) -> Stays | None:
     """What the branches of a group left is theirs: runs that have ended, and are not moved."""
     for track, name in sorted(standing.beside, key=lambda each: each[1]):
         heir = migration.heir(name)
         if heir is None or heir not in into.steps:
             continue
         stays_there = heir == name and into.track_of(name) == track
-        if not stays_there or callable(migration.outputs.get(name)):
+        if not stays_there or migration.change(name):
             return Stays(
                 Reason.GROUP_PASSED,
                 f"It has passed the parallel group {track.group!r}, whose branch keeps the output "
@@ -203,7 +205,7 @@ def output_unfit(each: Carried, into: Workflow, problem: str) -> Stays:
     )
 
 
-def input_unfit(migration: Migration, into: Workflow, problem: str) -> Stays:
+def input_unfit(migration: Migration | Chain, into: Workflow, problem: str) -> Stays:
     return Stays(
         Reason.INPUT_UNFIT,
         f"Its input does not fit version {into.version}: {problem}.",

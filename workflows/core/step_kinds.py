@@ -103,6 +103,7 @@ class StepKinds:
         timeout: timedelta = DEFAULT_TIMEOUT,
         on_failure: OnFailure = "fail",
         on_abandon: OnAbandon = "fail",
+        when_off: Target | None = None,
         undo: UndoFunction | None = None,
         then: Target | None = None,
         sensitive: bool = False,
@@ -116,6 +117,8 @@ class StepKinds:
         is there to say so.
 
         Args:
+            when_off: the step, or `END`, that the run goes on at, with None for an output, when
+                dispatch is off as it comes to this one; None: it waits until it is on.
             undo: a function of the run and the receipt (`{"operation": …, "resource": …}`) that
                 returns the `Intent` which takes the effect back, at the same provider. With it a
                 person may decide *undo*; the ledger sends and settles it like any write.
@@ -127,7 +130,8 @@ class StepKinds:
             timeout=timeout,
             on_failure=on_failure,
             then=then_of(then),
-            write=WriteOptions(provider, on_abandon, undo),
+            write=WriteOptions(provider, on_abandon, then_of(when_off), undo),
+            to=() if when_off is None else (then_of(when_off),),
             sensitive=sensitive,
             retain=retain,
         )

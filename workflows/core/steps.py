@@ -50,12 +50,15 @@ class WriteOptions:
         provider: slug of the provider that the write goes to.
         on_abandon: what the run does when a person abandons the operation, or has it undone:
             `fail`, or `continue` with no output.
+        when_off: the step, or `END`, that the run goes on at with no output when dispatch is off
+            as it comes to the write and nothing was sent; empty: it waits.
         undo: given the run and the receipt, describes the write that takes the effect back; None
             where nothing does.
     """
 
     provider: str
     on_abandon: OnAbandon = "fail"
+    when_off: str = ""
     undo: UndoFunction | None = None
 
 
@@ -154,7 +157,7 @@ class Step:
         title: what the step does: the first line of its docstring, or its name in words.
         then: the name of the step that follows, or `END`; empty is the next in written order.
         to: of a `branch`, what it may choose from: names and `END`; of a `wait`, where it goes on
-            when its deadline came.
+            when its deadline came; of a `write`, where when dispatch is off.
         max_visits: of a `branch`, how often one run may come to it.
         atomic: its own ORM writes commit with its checkpoint.
         sensitive: its output is encrypted at rest.

@@ -152,6 +152,11 @@ class Timeline:
     folded: bool
     running: bool  # the right edge is now
 
+    @property
+    def end_clock(self) -> str:
+        """The time of day at the right edge, in the zone of the axis."""
+        return f"{self.end:%H:%M:%S}"
+
 
 # --- the axis ---------------------------------------------------------------------------------
 
@@ -243,8 +248,9 @@ def draw(
 ) -> Timeline:
     """Return the drawing of `steps` above `workers` from `start` to `end`.
 
-    `end` is now while the run is `running` (not finished), else when it finished. The spans of
-    `workers` are leases: their hand-overs are joined in the order in which they were given.
+    The axis is labelled in the time zone of `start`; `end` has the same. It is now while the run
+    is `running` (not finished), else when it finished. The spans of `workers` are leases: their
+    hand-overs are joined in the order in which they were given.
     """
     spans = [span for lane in (*steps, *workers) for span in lane.spans]
     along = axis(spans, start, end, fold=fold)
@@ -343,5 +349,5 @@ def _ticks(along: Axis) -> tuple[Tick, ...]:
             x = along.x(at)
             if all(abs(x - other) >= TICK_ROOM for other in taken):
                 taken.append(x)
-                ticks.append(Tick(x, at.strftime(layout)))
+                ticks.append(Tick(x, at.astimezone(along.start.tzinfo).strftime(layout)))
     return tuple(ticks)

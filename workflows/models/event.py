@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models import Case, F, Q, Value, When
+from django.db.models.functions import Collate, Now
 
 from workflows.core.events import MAX_CORRELATION, MAX_EVENT_ID, MAX_PROBLEM, MAX_TYPE
 from workflows.core.states import EventState
 from workflows.models.event_source import EventSource
-from workflows.models.ids import new_id
+from workflows.models.ids import last_of, new_id
 from workflows.models.tenant import Tenant
 
 # What a wait may still take.
 UNCONSUMED = Q(state__in=[EventState.STORED, EventState.LATE], dismissed_at__isnull=True)
 # What a person may have to see to.
 TO_ACT_ON = ~Q(state=EventState.MATCHED) & Q(dismissed_at__isnull=True)
+# Of what a person may have to see to, the word for it: its state, or that nothing was picked.
+AMBIGUOUS = "ambiguous"
+KIND = Case(
+    When(ambiguous_at__isnull=False, then=Value(AMBIGUOUS)),
+    default=F("state"),
+    output_field=models.CharField(),
+)
 # Nobody needs it any more, and its body is still kept.
 BODY_KEPT = (Q(state=EventState.MATCHED) | Q(dismissed_at__isnull=False)) & Q(
     purged_at__isnull=True
@@ -25,7 +32,7 @@ BODY_KEPT = (Q(state=EventState.MATCHED) | Q(dismissed_at__isnull=False)) & Q(
 class Event(models.Model):
     """An event: its body byte for byte as it came, and what its source's rules found in it.
 
-    Columns that change stand last; none of them but the state is in an index.
+    Columns that change stand last; none of them is in an index but what says who sees to it.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -80,6 +87,16 @@ class Event(models.Model):
                 fields=["tenant", "-id"],
                 condition=TO_ACT_ON,
             ),
+            # The same by kind: one that is rare among many of another.
+            models.Index(
+                F("tenant"), KIND, F("id").desc(), name="event_kind_newest", condition=TO_ACT_ON
+            ),
             # What the purge takes, the oldest first.
             models.Index(name="event_body_kept", fields=["source", "id"], condition=BODY_KEPT),
+            # Search: by the end of the ID, the sender's ID or the correlation, or how they begin.
+            models.Index(last_of("id"), name="event_id_end"),
+            models.Index(
+                Collate("event_id", "C"), name="event_event_id", condition=Q(event_id__isnull=False)
+            ),
+            models.Index(Collate("correlation", "C"), name="event_correlation"),
         ]

@@ -54,7 +54,10 @@ class EventSource(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        permissions = [("send_event", "Can send events by hand")]
+        permissions = [
+            ("send_event", "Can send events by hand"),
+            ("configure", "Can set it up"),
+        ]
         constraints = [
             models.CheckConstraint(
                 name="event_source_scheme_known",

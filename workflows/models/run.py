@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models.functions import Collate, Now
 
 from workflows.core.states import FINAL_RUN_STATES, RunState
-from workflows.models.ids import new_id
+from workflows.models.ids import last_of, new_id
 from workflows.models.tenant import Tenant
 from workflows.querysets import RunQuerySet
 
@@ -116,6 +117,12 @@ class Run(models.Model):
                 fields=["workflow", "version", "ready_at"],
                 condition=Q(state=RunState.READY, paused_at__isnull=True),
             ),
+            # The same while something of a tenant is paused, whose backlog is stepped over.
+            models.Index(
+                name="run_ready_of_tenant",
+                fields=["workflow", "version", "tenant", "ready_at"],
+                condition=Q(state=RunState.READY, paused_at__isnull=True),
+            ),
             # Renewal, and the few running runs among which the expired leases are.
             models.Index(
                 name="run_lease_owner", fields=["lease_owner"], condition=Q(state=RunState.RUNNING)
@@ -123,7 +130,7 @@ class Run(models.Model):
             models.Index(name="run_wake", fields=["wake_at"], condition=Q(state=RunState.WAITING)),
             models.Index(
                 name="run_cancelling",
-                fields=["cancel_asked_at"],
+                fields=["id"],
                 condition=Q(cancel_asked_at__isnull=False, finished_at__isnull=True),
             ),
             models.Index(
@@ -151,6 +158,14 @@ class Run(models.Model):
                 fields=["workflow", "version", "id"],
                 condition=Q(finished_at__isnull=True),
             ),
+            # Search: by the end of the ID, by the start key or how it begins, by a label's value.
+            models.Index(last_of("id"), name="run_id_end"),
+            models.Index(
+                Collate("start_key", "C"),
+                name="run_start_key",
+                condition=Q(start_key__isnull=False),
+            ),
+            GinIndex(name="run_labels", fields=["labels"], condition=~Q(labels={})),
         ]
 
     def __str__(self) -> str:

@@ -16,6 +16,7 @@ class Tenant(models.Model):
         permissions = [
             ("view_payloads", "Can see inputs, outputs and what was sent"),
             ("control_runs", "Can cancel, pause and resume runs"),
+            ("configure", "Can set it up"),
         ]
 
     def __str__(self) -> str:

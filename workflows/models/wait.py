@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models.functions import Collate, Now
 
 from workflows.core.events import MAX_CORRELATION, MAX_TYPE
 from workflows.core.states import WaitState
@@ -65,6 +65,8 @@ class Wait(models.Model):
             ),
             # Beside which wait a late event is shown.
             models.Index(name="wait_correlation", fields=["tenant", "correlation", "-id"]),
+            # Search: the correlation, or how it begins.
+            models.Index(Collate("correlation", "C"), name="wait_correlation_begins"),
             models.Index(
                 name="wait_open_newest",
                 fields=["tenant", "-id"],

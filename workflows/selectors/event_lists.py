@@ -16,7 +16,7 @@ from workflows.core.states import EventState
 from workflows.core.words import who
 from workflows.event_pages import EventRow, EventsPage, Tally
 from workflows.models import Event, EventSource, Match
-from workflows.models.event import TO_ACT_ON
+from workflows.models.event import AMBIGUOUS, KIND, TO_ACT_ON
 from workflows.pages import Filter, Pager
 from workflows.selectors.events_asked import COUNTED, Asked, Reader, here, newest_of
 from workflows.selectors.open_waits import close, waits_of, waits_part
@@ -26,21 +26,14 @@ from workflows.selectors.words import counted
 
 SOURCES_SHOWN = 50
 ALL = "all"
-AMBIGUOUS = "ambiguous"
 DISMISSED = "dismissed"
 
 # What the tally counts, and the list may be narrowed to.
-KINDS: dict[str, tuple[Q, str]] = {
-    EventState.STORED: (
-        Q(state=EventState.STORED, ambiguous_at=None),
-        "no wait for it yet",
-    ),
-    EventState.LATE: (
-        Q(state=EventState.LATE, ambiguous_at=None),
-        "its wait had ended",
-    ),
-    AMBIGUOUS: (Q(ambiguous_at__isnull=False), "more than one wait could take it"),
-    EventState.REJECTED: (Q(state=EventState.REJECTED), "not as its source declares"),
+KINDS: dict[str, str] = {
+    EventState.STORED: "no wait for it yet",
+    EventState.LATE: "its wait had ended",
+    AMBIGUOUS: "more than one wait could take it",
+    EventState.REJECTED: "not as its source declares",
 }
 
 
@@ -95,7 +88,7 @@ def list_of(
 ) -> tuple[list[Event], bool, bool]:
     chosen = Q() if asked.view else TO_ACT_ON
     if asked.state in KINDS:
-        chosen &= KINDS[asked.state][0] & TO_ACT_ON
+        chosen &= Q(kind=asked.state) & TO_ACT_ON
     elif asked.state == DISMISSED:
         chosen &= Q(dismissed_at__isnull=False)
     elif asked.state:
@@ -104,7 +97,8 @@ def list_of(
     if asked.source:
         source = next(each for each in sources if each.slug == asked.source)
         chosen, tenants = chosen & Q(source=source), [source.tenant_id]
-    parts = [Event.objects.filter(chosen, tenant=tenant) for tenant in tenants]
+    events = Event.objects.alias(kind=KIND)
+    parts = [events.filter(chosen, tenant=tenant) for tenant in tenants]
     whole = Event.objects.select_related("source").defer("body")
     return newest_of(parts, whole, as_uuid(asked.before), as_uuid(asked.after), PAGE_ROWS)
 
@@ -188,10 +182,11 @@ def source_filters(asked: Asked, sources: Sequence[EventSource]) -> tuple[Filter
 
 def tally(reader: Reader, asked: Asked) -> tuple[Tally, ...]:
     """How many of each kind there are to act on, among so many as are counted at most."""
-    among = Event.objects.filter(TO_ACT_ON, tenant__in=reader.tenants)[:COUNTED]
+    events = Event.objects.annotate(kind=KIND)
+    among = events.filter(TO_ACT_ON, tenant__in=reader.tenants)[:COUNTED]
     numbers = among.aggregate(
         whole=Count("pk"),
-        **{str(name): Count("pk", filter=kind) for name, (kind, _) in KINDS.items()},
+        **{str(name): Count("pk", filter=Q(kind=name)) for name in KINDS},
     )
     more = " or more" if numbers["whole"] >= COUNTED else ""
     return tuple(
@@ -202,7 +197,7 @@ def tally(reader: Reader, asked: Asked) -> tuple[Tally, ...]:
             url=address(here(), asked.query(view="", state="" if asked.state == name else name)),
             current=asked.state == name,
         )
-        for name, (_, meaning) in KINDS.items()
+        for name, meaning in KINDS.items()
     )
 
 

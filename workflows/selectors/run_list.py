@@ -18,7 +18,7 @@ from workflows.core.explain import explain
 from workflows.core.run_facts import RunFacts, WholePause
 from workflows.core.states import FINAL_RUN_STATES, RunState
 from workflows.models import Run
-from workflows.pages import Filter, Pager, Paused, RunList, RunRow
+from workflows.pages import Export, Filter, Pager, Paused, RunList, RunRow
 from workflows.selectors.explanations import facts_of
 from workflows.selectors.paging import address, as_uuid, newest_first
 from workflows.selectors.run_children import link_to, marks_of, parents_of, place_in_parent
@@ -49,7 +49,7 @@ def run_list(runs: QuerySet[Run], now: datetime, asked: Asked) -> RunList:
     """A page of `runs`, those that the reader may see."""
     asked = understood(runs, asked)
     among = within(runs, asked)
-    shown = (among.filter(state=asked.state) if asked.state else among).defer("input")
+    shown = in_state(among, asked).defer("input")
     rows, newer, older = newest_first(shown, as_uuid(asked.before), as_uuid(asked.after))
     facts = facts_of(rows)
     parents = parents_of(rows)
@@ -59,6 +59,7 @@ def run_list(runs: QuerySet[Run], now: datetime, asked: Asked) -> RunList:
         filters=filters(among, asked),
         scope=() if parent else scope(asked),
         pager=pager(rows, asked, newer=newer, older=older),
+        export=Export(address(reverse("runs_export"), asked.query())),
         url=address(
             reverse("runs"), asked.query() | {"before": asked.before, "after": asked.after}
         ),
@@ -80,6 +81,16 @@ def understood(runs: QuerySet[Run], asked: Asked) -> Asked:
         before=asked.before,
         after=asked.after,
     )
+
+
+def in_state(among: QuerySet[Run], asked: Asked) -> QuerySet[Run]:
+    return among.filter(state=asked.state) if asked.state else among
+
+
+def listed(runs: QuerySet[Run], asked: Asked) -> QuerySet[Run]:
+    """All that the list would show on its pages, of those that the reader may see."""
+    asked = understood(runs, asked)
+    return in_state(within(runs, asked), asked)
 
 
 def within(runs: QuerySet[Run], asked: Asked) -> QuerySet[Run]:

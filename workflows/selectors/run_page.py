@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,7 @@ def run_page(
     folded: bool = True,
     before: datetime | None = None,
     children: str = "",
+    zone: tzinfo = UTC,
 ) -> RunPage:
     """The page of `run` at `now` for `user`, who may see it. A bounded number of queries.
 
@@ -61,6 +62,7 @@ def run_page(
         control: and cancel, pause or resume it.
         before: pages the log; everything else is as it is now.
         children: pages the runs that it started.
+        zone: in which the time axis is labelled.
     """
     history = history_of(run, payloads=payloads)
     waits = waits_of_run(run)
@@ -88,7 +90,7 @@ def run_page(
         started_at=run.created_at,
         ended_at=run.finished_at,
         why=why_of(history, facts, explain(facts, now), parts),
-        timeline=timeline_of(history, parts, now, folded=folded),
+        timeline=timeline_of(history, parts, now, folded=folded, zone=zone),
         seen="",
         marks=marks_of(run, now),
         pauses=paused_of(facts.pauses),

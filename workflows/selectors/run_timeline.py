@@ -6,7 +6,7 @@ The branches of a parallel group hang on their group, each with the tries of its
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import groupby, pairwise
 
 from django.urls import reverse
@@ -31,13 +31,16 @@ RESTS = {
 }
 
 
-def timeline_of(history: History, parts: RunParts, now: datetime, *, folded: bool) -> Timeline:
+def timeline_of(
+    history: History, parts: RunParts, now: datetime, *, folded: bool, zone: tzinfo = UTC
+) -> Timeline:
+    """The drawing of the run at `now`, its axis labelled in `zone`."""
     run = history.run
     return draw(
         step_lanes(history, parts),
         worker_lanes(history),
-        start=start_of(history),
-        end=run.finished_at or now,
+        start=start_of(history).astimezone(zone),
+        end=(run.finished_at or now).astimezone(zone),
         running=run.finished_at is None,
         fold=folded,
     )

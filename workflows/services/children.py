@@ -26,6 +26,7 @@ from workflows.sql import fetch
 
 QUEUED = {"reason": "turn", "message": "It waits for its turn: so many at once are not allowed."}
 BATCH = 100
+LATE = 1000  # ends that nobody waits for, noted in one sweep
 
 
 def children_of(run: UUID, step: str, visit: int) -> QuerySet[Run]:
@@ -108,13 +109,18 @@ def see_ends() -> int:
     for parent in parents:
         look_at_parent(parent)
     failpoint("before_late_ends")
-    late = fetch("see_late_ends", {"batch": BATCH})
+    late = fetch("see_late_ends", {"batch": LATE})
     failpoint("after_late_ends")
     return len(parents) + len(late)
 
 
 def ask_to_end(children: QuerySet[Run], by: str) -> None:
-    """Ask for the end of those that are not over; the sweep ends them."""
-    children.filter(finished_at=None, cancel_asked_at=None).update(
+    """Ask for the end of those that are not over; the sweep ends them.
+
+    Locked in the order of their IDs, as whoever gives an event to several runs locks them.
+    """
+    going_on = children.filter(finished_at=None, cancel_asked_at=None)
+    locked = going_on.order_by("pk").select_for_update().values("pk")
+    Run.objects.filter(pk__in=locked, finished_at=None, cancel_asked_at=None).update(
         cancel_asked_at=Now(), cancel_asked_by=by
     )

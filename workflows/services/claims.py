@@ -27,7 +27,7 @@ from workflows.models import Attempt
 from workflows.models.ids import new_id
 from workflows.registry import registry
 from workflows.services.outputs import Kept, purge_delay
-from workflows.services.pauses import going_on
+from workflows.services.pauses import going_on, of_a_tenant
 from workflows.sql import fetch
 
 log = structlog.get_logger(__name__)
@@ -78,9 +78,21 @@ def claim_run(run: UUID, worker: UUID) -> Claim | None:
 
 def claim_next(worker: UUID) -> Claim | None:
     """Claim the run that has been ready longest among those that this process may claim."""
+    due = next_due(CANDIDATES)
+    return claim_first(due, worker) if due else None
+
+
+def next_due(batch: int, *, again: float | None = None) -> list[UUID]:
+    """Return runs that are ready and due and not paused, the first one first, of those that this
+    process has the code for.
+
+    Args:
+        batch: at most so many.
+        again: leave out those of whom somebody was told in so many seconds; None: leave out none.
+    """
+    name = "next_due_by_tenant" if of_a_tenant() else "next_due"
     pairs = of_pairs(going_on(registry.pairs()))
-    rows = fetch("next_due", pairs | {"batch": CANDIDATES})
-    return claim_first([row["id"] for row in rows], worker) if rows else None
+    return [row["id"] for row in fetch(name, pairs | {"batch": batch, "again": again})]
 
 
 def of_pairs(pairs: Sequence[tuple[str, int]]) -> dict[str, Any]:

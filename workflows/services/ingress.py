@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 import structlog
-from django.core.cache import cache
+from django.core.cache import caches
 
 from workflows.core import sns
 from workflows.core.errors import DeliveryRefused, RomulusError
@@ -171,13 +171,14 @@ def fetched_certificate(settings: SnsSettings, body: bytes, source: Known) -> Se
 def ensure_within_rate(source: Known) -> None:
     """Count an authentic delivery in this minute of the database's clock.
 
-    In Django's cache: each process counts by itself unless the site names a shared one.
+    In the cache `deliveries`: each process counts by itself unless the site names a shared one.
     """
     if source.per_minute is None:
         return
     second = int(source.now().timestamp())
     window, passed = divmod(second, WINDOW_SECONDS)
     key = f"romulus:deliveries:{source.id}:{window}"
+    cache = caches["deliveries"]
     try:
         cache.add(key, 0, 2 * WINDOW_SECONDS)
         number = cache.incr(key)

@@ -97,9 +97,11 @@ def converted(plan: Plan, into: Workflow) -> Plan:
             values[each.source] = read_output(plan.sources[each.source])
         except OutputError as error:
             return replace(plan, answer=staying.output_unreadable(each.source, error))
+    migration = into.migration_from(plan.run.version)
+    assert migration is not None, "it says that the run moves"
     done = convert(
         plan.answer,
-        into.migrations[plan.run.version],
+        migration,
         into,
         values,
         plan.run.input,

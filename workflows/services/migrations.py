@@ -147,7 +147,8 @@ def move(plan: Plan, moves: Moves, into: Workflow, by: str) -> bool:
             lost_attempt(run).save(force_insert=True)
         Attempt.objects.bulk_create(rows)
         changes: dict[str, Any] = {"fence": run.fence + len(rows)}
-        if into.migrations[run.version].input is not None:
+        migration = into.migration_from(run.version)
+        if migration is not None and migration.input is not None:
             changes["input"] = plan.converted.input
         rewrite(run, moves, into, **changes)
         if plan.standing.reason == STEP_MISSING:

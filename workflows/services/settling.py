@@ -22,8 +22,8 @@ class Open(Protocol):
     def unsettled(self, runs: Collection[UUID]) -> Mapping[UUID, str]:
         """Say in a few words what of each of `runs` must be settled first; no word: nothing."""
 
-    def close(self, run: UUID, by: str) -> None:
-        """`run` ends now, in this transaction: close what was only meant, and what waits."""
+    def close(self, runs: Collection[UUID], by: str) -> None:
+        """`runs` end now, in this transaction: close what was only meant, and what waits."""
 
     def operations(self, runs: Collection[UUID]) -> Mapping[UUID, Sequence[KnownOperation]]:
         """Of each of `runs` that has any: the writes that are not settled, and those of the step
@@ -62,11 +62,11 @@ def unsettled_of(runs: Collection[UUID]) -> Mapping[UUID, str]:
     return found
 
 
-def close_all(run: UUID, by: str) -> None:
-    """Close what is open of a run that ends now, in the caller's transaction."""
-    cancel_open(run)
+def close_all(runs: Collection[UUID], by: str) -> None:
+    """Close what is open of runs that end now, in the caller's transaction."""
+    cancel_open(runs)
     for each in _registered:
-        each.close(run, by)
+        each.close(runs, by)
 
 
 def operations_of(runs: Collection[UUID]) -> Mapping[UUID, Sequence[KnownOperation]]:

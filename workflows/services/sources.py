@@ -24,6 +24,7 @@ from workflows.core.sources import Scheme
 from workflows.models import EventSource, SourceSecret
 from workflows.sealing import seal
 from workflows.services import audit, known_sources
+from workflows.services.changes import changes_of
 from workflows.services.clock import database_now
 from workflows.services.known_sources import PURPOSE
 
@@ -77,8 +78,9 @@ def save_source(source: EventSource, *, by: str, changed: Sequence[str]) -> None
     """
     if problems := source_problems(source) or field_problems(source):
         raise InvalidSource(problems)
+    changes = changes_of(source, changed)
     source.save()
-    audit.record(by, "set up", name_of(source), fields=sorted(changed))
+    audit.record(by, "set up", name_of(source), changes=changes)
     transaction.on_commit(known_sources.forget)
 
 

@@ -104,7 +104,7 @@ def kind_of(run: Run, step: str, into: Into) -> str:
         known = registry.get(run.workflow, run.version).steps.get(step)
         return known.kind if known else ""
     later = into[run.workflow]
-    migration = later.migrations.get(run.version)
+    migration = later.migration_from(run.version)
     heir = migration.position(step) if migration else None
     return later.steps[heir].kind if heir else ""
 

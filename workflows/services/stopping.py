@@ -1,9 +1,8 @@
 """Stopping by somebody's wish: cancel, pause and resume a run; pause a workflow or a tenant.
 
-A cancellation is written down first and then carried out: at once where nothing is open on another
-system, else when that is settled. Whatever is not carried out at once the sweep carries out, so it
-needs no worker and survives restarts. A step that is under way is not interrupted: its late result
-is refused and kept as evidence.
+A cancellation is written down first and then carried out (`ending`): at once where nothing is open
+on another system, else when that is settled. A step that is under way is not interrupted: its late
+result is refused and kept as evidence.
 """
 
 from __future__ import annotations
@@ -17,19 +16,17 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from workflows.core.errors import RunIsOver, UsageError
-from workflows.core.states import AttemptState, RunState
+from workflows.core.states import RunState
 from workflows.core.words import is_storable
 from workflows.failpoints import failpoint
-from workflows.models import Attempt, Pause, Run, Tenant
+from workflows.models import Pause, Run, Tenant
 from workflows.services import audit, hints
-from workflows.services.children import ask_to_end, look_at_parent
-from workflows.services.clock import database_now
+from workflows.services.children import look_at_parent
+from workflows.services.ending import end
 from workflows.services.pauses import forget
-from workflows.services.settling import close_all, unsettled, why_cancelled
 
 log = structlog.get_logger(__name__)
 
-BATCH = 100
 MAX_BY, MAX_REASON = 150, 500
 
 
@@ -57,73 +54,17 @@ def cancel_run(run_id: UUID, *, by: str, reason: str = "") -> Cancelled:
         run = Run.objects.select_for_update().get(pk=run_id)
         if RunState(run.state).is_final:
             raise RunIsOver(f"run {run.pk} is {run.state} already")
-        if run.cancel_asked_at is None:
+        is_first = run.cancel_asked_at is None
+        if is_first:
             Run.objects.unchanged(run).update(cancel_asked_at=Now(), cancel_asked_by=by)
             run.refresh_from_db(fields=["cancel_asked_at", "cancel_asked_by"])
+        ended = bool(end([run]))
+        if is_first:
             audit.record(by, "run cancelled", f"run:{run.pk}", reason=reason)
-        ended = end(run)
     failpoint("after_cancel")
     if ended:
         look_at_parent(run.parent_id)
     return Cancelled.AT_ONCE if ended else Cancelled.ASKED
-
-
-def end(run: Run) -> bool:
-    """Cancel a run whose end was asked for and whose row the caller has locked; False when
-    something is to be settled first."""
-    if unsettled(run.pk):
-        return False
-    by = run.cancel_asked_by
-    if run.state == RunState.RUNNING:
-        interrupted(run, by).save(force_insert=True)
-    close_all(run.pk, by)
-    moved = Run.objects.move(
-        run,
-        RunState.CANCELLED,
-        failure=why_cancelled(by),
-    )
-    assert moved, "the run is locked"
-    ask_to_end(Run.objects.filter(parent=run), by)
-    log.info("run.cancelled", run=str(run.pk))
-    return True
-
-
-def interrupted(run: Run, by: str) -> Attempt:
-    """The attempt that is under way, as it goes into the record: what it brings comes too late."""
-    attempt = Attempt.under_way(run)
-    attempt.state, attempt.ended_at = AttemptState.LOST, database_now()
-    attempt.error = f"the run was cancelled by {by} meanwhile"
-    return attempt
-
-
-def end_cancelled() -> int:
-    """A duty of the sweep: carry out the cancellations that can be carried out by now."""
-    asked = Run.objects.filter(cancel_asked_at__isnull=False, finished_at=None)
-    # At random: those that have something to settle must not keep the others from their turn.
-    due = list(asked.order_by("?").values_list("pk", flat=True)[:BATCH])
-    return sum(carry_out(run) for run in due)
-
-
-def carry_out(run_id: UUID) -> bool:
-    failpoint("before_end")
-    with transaction.atomic():
-        locked = Run.objects.select_for_update(skip_locked=True)
-        run = locked.filter(pk=run_id, finished_at=None, cancel_asked_at__isnull=False).first()
-        if run is None:
-            return False
-        if not end(run):
-            if is_due(run):
-                # A worker settles it. Of a paused run nobody else tells.
-                hints.run_is_ready(run.pk)
-            return False
-    failpoint("after_end")
-    look_at_parent(run.parent_id)
-    return True
-
-
-def is_due(run: Run) -> bool:
-    lease = run.lease_expires_at
-    return run.state == RunState.READY or (lease is not None and lease < database_now())
 
 
 # --- pausing ----------------------------------------------------------------------------------

@@ -19,10 +19,10 @@ from workflows.failpoints import failpoint
 from workflows.registry import registry
 from workflows.services import hints
 from workflows.services.children import see_ends
-from workflows.services.claims import of_pairs
+from workflows.services.claims import next_due, of_pairs
+from workflows.services.ending import end_cancelled
 from workflows.services.ownership import Keeper
 from workflows.services.pauses import going_on
-from workflows.services.stopping import end_cancelled
 from workflows.services.waits import match_missed
 from workflows.sql import fetch
 
@@ -53,9 +53,10 @@ def due_runs(*, batch: int = HINTS, again: float | None = None) -> list[UUID]:
         again: seconds until one that was told of is told of again; one sweep by default.
     """
     again = settings.ROMULUS_SWEEP_SECONDS if again is None else again
+    runs = next_due(batch, again=again)
     pairs = of_pairs(going_on(registry.pairs()))
     failpoint("before_hint")
-    due = fetch("due_runs", pairs | {"batch": batch, "again": again})
+    due = fetch("due_runs", pairs | {"runs": runs, "batch": batch, "again": again})
     failpoint("after_hint")
     return [row["id"] for row in sorted(due, key=itemgetter("ready_at"))]
 

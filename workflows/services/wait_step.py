@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -28,15 +29,15 @@ from workflows.core.values import Json, to_json
 from workflows.core.waits import ReceivedEvent, lock_keys
 from workflows.core.words import is_storable
 from workflows.failpoints import failpoint
-from workflows.models import Match, Wait
 from workflows.models.ids import new_id
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
 from workflows.services.failures import after_failure, call
 from workflows.services.kinds import Decide, Done, Fail, Hold, Park, Result
-from workflows.services.payloads import payload_of
+from workflows.services.payloads import Kept, payload_of
 from workflows.services.run_view import RunView
 from workflows.sql import fetch
+from workflows.sql.statement import Row
 
 LONGEST = timedelta(days=3650)
 
@@ -54,15 +55,14 @@ class Expected:
 def execute_wait(claim: Claim, view: RunView) -> Result:
     """Open the wait, look at it again, or go on with its events."""
     options = options_of(claim)
-    wait = latest(claim)
-    match wait and WaitState(wait.state):
+    rows = latest(claim)
+    match rows and WaitState(rows[0]["wait_state"]):
         case WaitState.RESOLVED:
-            assert wait is not None
-            return with_events(claim, wait.pk)
+            return with_events(claim, rows)
         case WaitState.WAITING:
-            assert wait is not None
-            keys = lock_keys(claim.tenant, wait.event_types, wait.correlation)
-            return Decide(keys, partial(look, claim, wait.pk))
+            wait = rows[0]
+            keys = lock_keys(claim.tenant, wait["wait_types"], wait["wait_correlation"])
+            return Decide(keys, partial(look, claim, wait["wait"]))
         case _:
             # None yet; or one that is over, and a person has let the step be tried again.
             return opened(claim, view, options)
@@ -73,9 +73,10 @@ def options_of(claim: Claim) -> WaitOptions:
     return claim.step.wait
 
 
-def latest(claim: Claim) -> Wait | None:
-    here = Wait.objects.filter(run_id=claim.run, step=claim.step.name, visit=claim.visit)
-    return here.only("state", "event_types", "correlation").order_by("-id").first()
+def latest(claim: Claim) -> list[Row]:
+    """The latest wait of this step and visit, a row for each event that it got; none: no wait."""
+    here = {"run": claim.run, "step": claim.step.name, "visit": claim.visit}
+    return fetch("latest_wait", here)
 
 
 # --- opening ----------------------------------------------------------------------------------
@@ -180,7 +181,7 @@ def look(claim: Claim, wait: UUID) -> Result | None:
         case WaitState.RESOLVED:
             return None
         case WaitState.EXPIRED:
-            return after_deadline(claim, wait, deadline, got)
+            return after_deadline(claim, deadline, got)
         case _:
             return Park("event", waits_for(claim, deadline), wake_at=deadline)
 
@@ -195,7 +196,7 @@ def named(options: WaitOptions) -> str:
     return f"{options.count:,} events of {types}" if options.count > 1 else types
 
 
-def after_deadline(claim: Claim, wait: UUID, deadline: datetime, got: int) -> Result:
+def after_deadline(claim: Claim, deadline: datetime, got: int) -> Result:
     """What the author wants when the deadline came first."""
     options = options_of(claim)
     some = f"Only {got:,} of {named(options)}" if got else f"No {' or '.join(options.events)}"
@@ -206,32 +207,32 @@ def after_deadline(claim: Claim, wait: UUID, deadline: datetime, got: int) -> Re
         case "hold":
             return Hold("deadline", message)
         case _:
-            so_far = Done(None) if options.count == 1 else with_events(claim, wait)
+            so_far = Done(None) if options.count == 1 else with_events(claim, latest(claim))
             return replace(so_far, goto=options.target) if isinstance(so_far, Done) else so_far
 
 
-def with_events(claim: Claim, wait: UUID) -> Done | Hold:
-    """The events of a wait as the step's output, the oldest first."""
-    matches = Match.objects.filter(wait=wait).select_related("event__source")
+def with_events(claim: Claim, rows: list[Row]) -> Done | Hold:
+    """The events of the `latest` wait as the step's output, the oldest first."""
     options = options_of(claim)
     events = []
-    for match in matches.order_by("event__received_at", "event_id"):
-        event = match.event
-        said = f"event {event.event_id} of {event.source.slug}"
-        if event.body is None:
+    for row in rows:
+        if row["id"] is None:
+            continue  # it has none
+        said = f"event {row['event_id']} of {row['slug']}"
+        if row["body"] is None:
             return Hold("event_purged", f"{said}: its body is not kept any more.")
         try:
-            payload = payload_of(event, options.payload)
+            payload = read_payload(row, options.payload)
         except InvalidInput as error:
             return Hold("payload_unfit", f"{said} does not fit what the wait declares: {error}")
         events.append(
             ReceivedEvent(
-                id=event.pk,
-                event_id=event.event_id or "",
-                type=event.type,
-                correlation=event.correlation,
-                source=event.source.slug,
-                received_at=event.received_at,
+                id=row["id"],
+                event_id=row["event_id"] or "",
+                type=row["type"],
+                correlation=row["correlation"],
+                source=row["slug"],
+                received_at=row["received_at"],
                 payload=payload,
             )
         )
@@ -242,6 +243,12 @@ def with_events(claim: Claim, wait: UUID) -> Done | Hold:
             "payload_unfit",
             f"{error}. Declare payload= with a type that takes only what later steps read.",
         )
+
+
+def read_payload(row: Row, annotation: Any) -> Any:
+    """Raises `InvalidInput`."""
+    kept = Kept(row["body"], row["encoding"], row["scheme"], row["max_bytes"])
+    return payload_of(kept, annotation)
 
 
 def as_output(claim: Claim, events: list[ReceivedEvent[object]]) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from uuid import UUID
 
 import structlog
@@ -19,14 +20,14 @@ LOOKED_AT = 200  # open waits in one sweep
 BEFORE_ALL = UUID(int=0)
 
 
-def cancel_open(run: UUID) -> bool:
-    """End the open wait of `run`, which the caller has locked; False when it has none.
+def cancel_open(runs: Collection[UUID]) -> int:
+    """End the open waits of `runs`, which the caller has locked; return how many there were.
 
     Whoever ends a run, or moves it on without what it waits for, calls this in that transaction:
     a wait of a run that is gone would swallow an event.
     """
-    waits = Wait.objects.filter(run=run, state=WaitState.WAITING)
-    return waits.update(state=WaitState.CANCELLED, resolved_at=Now()) == 1
+    waits = Wait.objects.filter(run__in=runs, state=WaitState.WAITING)
+    return waits.update(state=WaitState.CANCELLED, resolved_at=Now())
 
 
 def follow(run: Run, step: str, visit: int, *, waits: bool) -> None:
@@ -38,7 +39,7 @@ def follow(run: Run, step: str, visit: int, *, waits: bool) -> None:
         here = Wait.objects.filter(run=run, step=run.step, visit=run.visit)
         here.update(step=step, visit=visit)
     else:
-        cancel_open(run.pk)
+        cancel_open([run.pk])
 
 
 class SecondNet:

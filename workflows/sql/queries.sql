@@ -81,7 +81,8 @@ RETURNING r.id, r.workflow, r.version, r.tenant_id, r.parent_id, r.parent_step, 
     r.wake_at, r.cancel_asked_at IS NOT NULL AS cancelling
 
 -- next_due --
--- The runs that have been ready longest, of those that this process has the code for.
+-- The runs that have been ready longest, of those that this process has the code for. With `again`
+-- only those that nobody was told of for so many seconds.
 SELECT d.id
 FROM unnest(%(names)s, %(versions)s) AS p (workflow, version)
 CROSS JOIN LATERAL (
@@ -90,6 +91,8 @@ CROSS JOIN LATERAL (
     WHERE r.state = 'ready' AND r.paused_at IS NULL
       AND r.workflow = p.workflow AND r.version = p.version
       AND r.ready_at <= statement_timestamp()
+      AND (%(again)s IS NULL OR r.hinted_at IS NULL
+           OR r.hinted_at < statement_timestamp() - %(again)s * interval '1 second')
       -- A CASE, so that this is asked of one row after the other in the order of the index. As a
       -- join the planner takes it to leave nothing, and sorts the whole backlog.
       AND CASE
@@ -100,6 +103,64 @@ CROSS JOIN LATERAL (
           ) THEN false
           ELSE true
       END
+    ORDER BY r.ready_at
+    LIMIT %(batch)s
+) d
+ORDER BY d.ready_at
+LIMIT %(batch)s
+
+-- next_due_by_tenant --
+-- As `next_due`, while something of a tenant is paused: its backlog, which may be long, is stepped
+-- over as a whole. The oldest run of each tenant is looked up, one row each; what is due first of
+-- all is among the oldest of those tenants whose oldest runs are due first.
+WITH RECURSIVE pairs AS (
+    SELECT * FROM unnest(%(names)s, %(versions)s) AS p (workflow, version)
+),
+head AS (
+    SELECT p.workflow, p.version, h.tenant_id, h.ready_at
+    FROM pairs p
+    CROSS JOIN LATERAL (
+        SELECT r.tenant_id, r.ready_at
+        FROM workflows_run r
+        WHERE r.state = 'ready' AND r.paused_at IS NULL
+          AND r.workflow = p.workflow AND r.version = p.version
+        ORDER BY r.tenant_id, r.ready_at
+        LIMIT 1
+    ) h
+    UNION ALL
+    SELECT h.workflow, h.version, n.tenant_id, n.ready_at
+    FROM head h
+    CROSS JOIN LATERAL (
+        SELECT r.tenant_id, r.ready_at
+        FROM workflows_run r
+        WHERE r.state = 'ready' AND r.paused_at IS NULL
+          AND r.workflow = h.workflow AND r.version = h.version AND r.tenant_id > h.tenant_id
+        ORDER BY r.tenant_id, r.ready_at
+        LIMIT 1
+    ) n
+),
+first AS (
+    SELECT h.workflow, h.version, h.tenant_id
+    FROM head h
+    WHERE h.ready_at <= statement_timestamp()
+      AND NOT EXISTS (
+          SELECT FROM workflows_pause s
+          WHERE (s.workflow = '' OR s.workflow = h.workflow)
+            AND (s.tenant_id IS NULL OR s.tenant_id = h.tenant_id)
+      )
+    ORDER BY h.ready_at
+    LIMIT %(batch)s
+)
+SELECT d.id
+FROM first f
+CROSS JOIN LATERAL (
+    SELECT r.id, r.ready_at
+    FROM workflows_run r
+    WHERE r.state = 'ready' AND r.paused_at IS NULL
+      AND r.workflow = f.workflow AND r.version = f.version AND r.tenant_id = f.tenant_id
+      AND r.ready_at <= statement_timestamp()
+      AND (%(again)s IS NULL OR r.hinted_at IS NULL
+           OR r.hinted_at < statement_timestamp() - %(again)s * interval '1 second')
     ORDER BY r.ready_at
     LIMIT %(batch)s
 ) d
@@ -238,36 +299,11 @@ FROM held WHERE r.id = held.id
 RETURNING r.attempt
 
 -- due_runs --
--- The sweep: ready runs and expired leases that nobody was told of lately. SKIP LOCKED lets any
--- number of sweeps run at once. Runs that this process has no code for are left to the processes
--- that have it. A few are enough: who is told takes what else is due after it (`next_due`).
+-- The sweep: `runs`, which are due (`next_due`), and expired leases that nobody was told of lately.
+-- SKIP LOCKED lets any number of sweeps run at once. Runs that this process has no code for are
+-- left to the processes that have it. A few are enough: who is told takes what else is due.
 WITH pairs AS (
     SELECT * FROM unnest(%(names)s, %(versions)s) AS p (workflow, version)
-),
-waiting AS (
-    SELECT d.id
-    FROM pairs p
-    CROSS JOIN LATERAL (
-        SELECT r.id, r.ready_at
-        FROM workflows_run r
-        WHERE r.state = 'ready' AND r.paused_at IS NULL
-          AND r.workflow = p.workflow AND r.version = p.version
-          AND r.ready_at <= statement_timestamp()
-          AND (r.hinted_at IS NULL
-               OR r.hinted_at < statement_timestamp() - %(again)s * interval '1 second')
-          AND CASE  -- as in `next_due`
-              WHEN EXISTS (
-                  SELECT FROM workflows_pause s
-                  WHERE (s.workflow = '' OR s.workflow = r.workflow)
-                    AND (s.tenant_id IS NULL OR s.tenant_id = r.tenant_id)
-              ) THEN false
-              ELSE true
-          END
-        ORDER BY r.ready_at
-        LIMIT %(batch)s
-    ) d
-    ORDER BY d.ready_at
-    LIMIT %(batch)s
 ),
 expired AS (
     SELECT r.id
@@ -292,7 +328,7 @@ expired AS (
 due AS (
     SELECT r.id
     FROM workflows_run r
-    WHERE r.id IN (SELECT id FROM waiting UNION ALL SELECT id FROM expired)
+    WHERE r.id IN (SELECT unnest(%(runs)s) UNION ALL SELECT id FROM expired)
       AND r.state IN ('ready', 'running')
       -- Again, of the row as it is once it is locked: another sweep may just have told of it.
       AND (r.hinted_at IS NULL
@@ -447,6 +483,24 @@ VALUES (
     %(needed)s, %(shared)s, statement_timestamp(), 'waiting'
 )
 RETURNING id
+
+-- latest_wait --
+-- The latest wait of a step and visit, with each event that it got, the oldest first; one row while
+-- it has none.
+SELECT w.id AS wait, w.state AS wait_state, to_json(w.event_types) AS wait_types,
+    w.correlation AS wait_correlation, e.id, e.event_id, e.type, e.correlation, e.received_at,
+    e.encoding, e.body, s.slug, s.scheme, s.max_bytes
+FROM (
+    SELECT id, state, event_types, correlation
+    FROM workflows_wait
+    WHERE run_id = %(run)s AND step = %(step)s AND visit = %(visit)s
+    ORDER BY id DESC
+    LIMIT 1
+) w
+LEFT JOIN workflows_match m ON m.wait_id = w.id
+LEFT JOIN workflows_event e ON e.id = m.event_id
+LEFT JOIN workflows_eventsource s ON s.id = e.source_id
+ORDER BY e.received_at, e.id
 
 -- take_events --
 -- Let an open wait, whose run and key are locked, take what is stored for it, the oldest first: what

@@ -7,6 +7,7 @@ connection, its transactions and its errors; only scalars and lists of them go i
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from datetime import datetime
@@ -51,8 +52,10 @@ TYPES = {
 # How the server's text of a type is read, by the type's number (pg_type.oid); else it stays text.
 READERS: dict[int, Callable[[str], Any]] = {
     16: lambda text: text == "t",
+    17: lambda text: bytes.fromhex(text[2:]),
     20: int,
     23: int,
+    114: json.loads,
     1184: datetime.fromisoformat,
     2950: UUID,
 }

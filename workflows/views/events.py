@@ -30,9 +30,10 @@ def events(request: SignedIn) -> HttpResponse:
     """The events and open waits of the tenants that this person may see."""
     asked = Asked(**{name: request.GET.get(name, "") for name in NAMES})
     user = request.user
+    tenants = list(access.visible_tenants(user))
     reader = Reader(
-        tenants=list(access.visible_tenants(user)),
-        controlled=frozenset(access.controlled_tenants(user).values_list("pk", flat=True)),
+        tenants=tenants,
+        controlled=frozenset(each.pk for each in tenants if access.may_control(user, each)),
         may_send=access.sendable_sources(user).exists(),
     )
     context = {"page": events_page(reader, asked), "now": database_now()}

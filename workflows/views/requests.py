@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import datetime, tzinfo
 from http import HTTPStatus
+from typing import Protocol
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.dateparse import parse_datetime
 from django_htmx.middleware import HtmxDetails
 
 STOP_POLLING = 286  # htmx: swap this in, and poll no more
 
 
+class Preferences(Protocol):
+    """What a person has chosen that a view needs."""
+
+    @property
+    def zone(self) -> tzinfo: ...
+
+
 class SignedIn(HttpRequest):
-    """A request behind `login_required`, with what the htmx middleware adds."""
+    """A request behind `login_required`, with what the middleware adds."""
 
     user: User
     htmx: HtmxDetails
+    profile: Preferences
 
 
 class SeeOther(HttpResponseRedirect):
@@ -35,3 +46,12 @@ def nothing_new(request: SignedIn, seen: str) -> HttpResponse | None:
     if request.GET.get("seen") != seen:
         return None
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+def moment(text: str) -> datetime | None:
+    """A time with its zone from an address; None for what is none."""
+    try:
+        at = parse_datetime(text)
+    except ValueError:
+        return None
+    return at if at is not None and at.tzinfo is not None else None

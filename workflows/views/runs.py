@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
-from django.utils.dateparse import parse_datetime
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from workflows import access
-from workflows.selectors.run_list import Asked, run_list
+from workflows.pages import MOST_EXPORTED
+from workflows.selectors.run_export import COLUMNS, run_rows
+from workflows.selectors.run_list import Asked, listed, run_list
 from workflows.selectors.run_page import run_page
 from workflows.services.clock import database_now
-from workflows.views.requests import SignedIn, asks_for, nothing_new
+from workflows.views.requests import SignedIn, asks_for, moment, nothing_new
+from workflows.views.tables import Exported, as_table
 
 
 @login_required
@@ -24,11 +25,24 @@ def runs(request: SignedIn) -> HttpResponse:
     """The runs that this person may see, newest first."""
     visible = access.visible_runs(request.user)
     now = database_now()
-    names = ("state", "children", "parent", "before", "after")
-    asked = Asked(**{name: request.GET.get(name, "") for name in names})
-    context = {"page": run_list(visible, now, asked), "now": now}
+    context = {"page": run_list(visible, now, asked_by(request)), "now": now}
     template = "workflows/_runs.html" if asks_for(request, "runs") else "workflows/runs.html"
     return render(request, template, context)
+
+
+@login_required
+@require_POST
+def runs_export(request: SignedIn) -> StreamingHttpResponse:
+    """The runs that the list shows under its filters, as a file."""
+    asked = asked_by(request)
+    among = listed(access.visible_runs(request.user), asked)
+    rows = run_rows(among, MOST_EXPORTED)
+    return as_table(request, Exported("runs", asked.query(), among, COLUMNS, rows))
+
+
+def asked_by(request: SignedIn) -> Asked:
+    names = ("state", "children", "parent", "before", "after")
+    return Asked(**{name: request.GET.get(name, "") for name in names})
 
 
 @login_required
@@ -46,6 +60,7 @@ def run(request: SignedIn, run: UUID) -> HttpResponse:
         folded=request.GET.get("scale") != "true",
         before=moment(request.GET.get("before", "")),
         children=request.GET.get("children", ""),
+        zone=request.profile.zone,
     )
     context = {"page": page, "now": now, "before": request.GET.get("before", "")}
     if asks_for(request, "timeline"):
@@ -55,12 +70,3 @@ def run(request: SignedIn, run: UUID) -> HttpResponse:
             request, "workflows/_refreshed.html", context
         )
     return render(request, "workflows/run.html", context)
-
-
-def moment(text: str) -> datetime | None:
-    """A time with its zone from an address; None for what is none."""
-    try:
-        at = parse_datetime(text)
-    except ValueError:
-        return None
-    return at if at is not None and at.tzinfo is not None else None

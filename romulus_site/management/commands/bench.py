@@ -16,6 +16,7 @@ from typing import Any
 
 from romulus_site.bench import (
     ceiling,
+    console,
     events,
     history,
     latency,
@@ -40,6 +41,7 @@ MEASUREMENTS: dict[str, ModuleType] = {
     "start": start,
     "recovery": recovery,
     "operations": operations,
+    "console": console,
 }
 DEFAULT = "steps"
 FAILURES = (NoDatabase, ChildFailed, NotDone, Silence, EmbeddedError)

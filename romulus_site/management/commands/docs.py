@@ -10,7 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from reconciliation.core.runbook import as_markdown
+from reconciliation.core.facts import HoldReason
+from reconciliation.core.runbook import ANY_MAY_HAVE, as_markdown
 from reconciliation.core.states import OPERATION_TRANSITIONS, TRANSMISSION_TRANSITIONS
 from reconciliation.services.contracts import shipped
 from workflows.core.states import (
@@ -49,6 +50,9 @@ review queue with somebody who decides).
 
 What a contract claims is used only where a rehearsal has shown it, or an owner has accepted it in
 writing. What nobody has found documented is no guarantee.
+
+Under each of them an operation may be held for {common}; a contract names those that are its own.
+docs/operations.md says what each means and what settles it.
 """
 
 
@@ -65,7 +69,10 @@ class Command(BaseCommand):
 def providers_page() -> str:
     """Return the text of docs/providers.md."""
     real = [contract for contract in shipped() if not contract.slug.startswith("rehearsal-")]
-    return PROVIDERS_HEAD + "".join(f"\n{as_markdown(contract)}" for contract in real)
+    common = ", ".join(f"`{reason}`" for reason in HoldReason if reason in ANY_MAY_HAVE)
+    return PROVIDERS_HEAD.format(common=common) + "".join(
+        f"\n{as_markdown(contract)}" for contract in real
+    )
 
 
 def states_page() -> str:

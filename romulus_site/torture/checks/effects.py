@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from reconciliation.core.states import DecisionKind, OperationState, TransmissionState
 from reconciliation.models import Operation
+from reconciliation.rehearsal.client import JournalEntry
 from romulus_site.torture.checks.ledger import named
 from romulus_site.torture.record import Record
 
@@ -67,7 +68,7 @@ def one_key(record: Record) -> Iterator[str]:
     """Promise P3: one key, one operation, the very same bytes each time."""
     sent: dict[tuple[str, str], set[tuple[str, bytes, str]]] = defaultdict(set)
     for entry in record.journal:
-        if entry.method == "POST" and entry.operation:
+        if entry.method == "POST" and entry.operation and arrived_whole(entry):
             key = (entry.account or "", entry.idempotency_key or entry.operation)
             sent[key].add((entry.path, entry.body, entry.operation))
     for (_, name), requests in sent.items():
@@ -78,6 +79,12 @@ def one_key(record: Record) -> Iterator[str]:
         known = keys.get(entry.operation or "")
         if entry.idempotency_key and known is not None and entry.idempotency_key != known:
             yield f"operation {entry.operation} was sent under {entry.idempotency_key}, not {known}"
+
+
+def arrived_whole(entry: JournalEntry) -> bool:
+    """Whoever is killed in the middle of sending leaves a head without its body, of which the
+    destination keeps nothing and does nothing."""
+    return bool(entry.body) or entry.done != "nothing"
 
 
 def known(record: Record) -> Iterator[str]:

@@ -1,0 +1,33 @@
+"""The form in which a person chooses their digest."""
+
+from __future__ import annotations
+
+from zoneinfo import available_timezones
+
+from django import forms
+
+from reconciliation.core.digests import Every
+
+
+class DigestForm(forms.Form):
+    every = forms.ChoiceField(
+        label="How often",
+        choices=[("", "Never"), (Every.DAY, "Every day"), (Every.WEEK, "Every Monday")],
+        required=False,
+    )
+    at = forms.TimeField(
+        label="At",
+        initial="08:00",
+        error_messages={"required": "Say at what time.", "invalid": "Give a time such as 08:00."},
+    )
+    zone = forms.ChoiceField(
+        label="By the clocks of",
+        initial="UTC",
+        choices=lambda: [(zone, zone) for zone in sorted(available_timezones())],
+    )
+
+    @property
+    def chosen(self) -> Every | None:
+        """How often; None: never."""
+        text = self.cleaned_data["every"]
+        return Every(text) if text else None

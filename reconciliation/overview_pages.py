@@ -1,0 +1,106 @@
+"""What the overview shows: filled by selectors, read by `templates/reconciliation/overview.html`.
+
+Plain data without Django. Address `start` (`/`): `overview.html` with {"page": OverviewPage,
+"now"}; target `overview`: `_overview.html`, or 204 while `?seen=` equals what there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from workflows.core.charts import Chart
+from workflows.pages import Link
+from workflows.worker_pages import Health
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The state of things in a sentence or two; `kind` and `state` choose its plate."""
+
+    lead: str
+    text: str
+    kind: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number, and what it means; `kind` and `state` paint the note where it says a state."""
+
+    term: str
+    value: str
+    note: str
+    kind: str = ""
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A case that the reader answers for."""
+
+    url: str
+    title: str
+    text: str
+    due_at: datetime
+    is_late: bool
+    amount: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderLine:
+    provider: Link
+    dispatch: str
+    unknown: int
+    held: int
+    contradiction: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """An effect that is known not to be as it was meant."""
+
+    url: str
+    title: str
+    text: str
+    at: datetime
+    state: str  # of the kind "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The runs of one state, by the hour."""
+
+    state: str
+    chart: Chart
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewPage:
+    """What one person sees of how things are.
+
+    Attributes:
+        needs: the most urgent of the cases that are theirs.
+        mine, total: how many are theirs, and how many wait for anybody.
+        since: from when on the day's figures count.
+        more_unresolved: there are more than were looked at.
+        seen: changes when what is shown has changed.
+    """
+
+    verdict: Verdict
+    health: tuple[Health, ...]
+    figures: tuple[Figure, ...]
+    needs: tuple[Need, ...]
+    mine: int
+    total: int
+    providers: tuple[ProviderLine, ...]
+    more_providers: bool
+    ages: Chart
+    latencies: Chart
+    sends: Chart
+    runs: tuple[Strip, ...]
+    hours: tuple[datetime, ...]
+    wrong: tuple[Wrong, ...]
+    since: datetime
+    seen: str

@@ -1,0 +1,260 @@
+"""What a message says, as things are when it is sent: for `services.delivering`.
+
+Only what its reader may see at that moment; what is decided or closed meanwhile is left out, and a
+message of which nothing is left is not sent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from reconciliation import access
+from reconciliation.core.letters import Item, Letter
+from reconciliation.core.notifications import OF_OPEN_HOLDS, Kind
+from reconciliation.core.states import HoldState
+from reconciliation.models import Channel, Hold, Message, Notification
+from reconciliation.selectors.queue import SHOWN_WITH, subject_of, url_of
+from reconciliation.selectors.words import amount_of, clock, name_of, sentence_of
+from workflows.core.words import who
+
+ITEMS_SHOWN = 10
+SUMMARY = "summary"
+
+# Title, and what it is about, by what happened to a hold.
+OF_HOLDS = {
+    Kind.OPENED: ("Held", "A case waits for a person's decision."),
+    Kind.ASSIGNED: ("Assigned to you", "A case was assigned to you."),
+    Kind.DUE_SOON: ("Due soon", "A case is due soon, and nobody has decided it."),
+    Kind.OVERDUE: ("Overdue", "A case is past its due time, and nobody has decided it."),
+    Kind.WINDOW: (
+        "Window closing",
+        "The provider soon guards a second send no longer: then it can only be looked up, or "
+        "somebody has to know.",
+    ),
+    Kind.PROVEN: ("Settled by proof", "Proof came late and has closed a case: nothing is needed."),
+}
+# How a summary counts them.
+COUNTED = {
+    Kind.OPENED: "held",
+    Kind.ASSIGNED: "assigned",
+    Kind.DUE_SOON: "due soon",
+    Kind.OVERDUE: "overdue",
+    Kind.WINDOW: "with a window that closes",
+    Kind.PROVEN: "settled by proof",
+    Kind.CONTRADICTED: "about a provider that broke its contract",
+    Kind.DISPATCH: "about dispatch",
+    Kind.STOPPED: "about a channel that has stopped",
+    Kind.DIGEST: "digest",
+    Kind.TEST: "test",
+}
+
+
+def write(message: Message) -> Letter | None:
+    """The letter that `message` is, now; None when nothing of it is worth telling any more."""
+    found = notifications_of(message)
+    told = [each for each in found if is_worth_telling(each)]
+    told = visible(told, message.channel.person)
+    if not told:
+        return None
+    return single(message, told[0]) if len(told) == 1 else summary(message, told)
+
+
+def notifications_of(message: Message) -> QuerySet[Notification]:
+    return (
+        Notification.objects.filter(deliveries__message=message)
+        .select_related("provider", "queue", "person")
+        .select_related(*(f"hold__{name}" for name in SHOWN_WITH))
+        .order_by("pk")
+    )
+
+
+def is_worth_telling(notification: Notification) -> bool:
+    hold = notification.hold
+    if hold is None or notification.kind not in OF_OPEN_HOLDS:
+        return True
+    still_theirs = notification.kind != Kind.ASSIGNED or hold.assignee_id == notification.person_id
+    return hold.state == HoldState.OPEN and still_theirs
+
+
+def visible(told: list[Notification], reader: User | None) -> list[Notification]:
+    """What its reader may see, if it is one person; a queue's own channel is told of its holds."""
+    if reader is None:
+        return told
+    if not reader.is_active:
+        return []
+    holds = {each.hold_id for each in told if each.hold_id is not None}
+    seen = set(access.visible_holds(reader).filter(pk__in=holds).values_list("pk", flat=True))
+    return [each for each in told if each.hold_id is None or each.hold_id in seen]
+
+
+# --- of one thing -----------------------------------------------------------------------------
+
+
+def single(message: Message, notification: Notification) -> Letter | None:
+    match notification.kind:
+        case Kind.CONTRADICTED:
+            return contradicted(message, notification)
+        case Kind.DISPATCH:
+            return dispatch(message, notification)
+        case Kind.STOPPED:
+            return stopped(message, notification)
+        case Kind.TEST:
+            return test(message, notification)
+        case Kind.DIGEST:
+            return digest(message, notification)
+        case _:
+            return of_hold(message, notification)
+
+
+def letter(
+    message: Message,
+    kind: str,
+    subject: str,
+    lede: str,
+    *,
+    items: Sequence[Item] = (),
+    more: int = 0,
+    url: str = "",
+) -> Letter:
+    place = f"[{settings.ROMULUS_ENVIRONMENT}] " if settings.ROMULUS_ENVIRONMENT else ""
+    return Letter(
+        id=message.pk,
+        kind=kind,
+        subject=f"{place}{subject}",
+        lede=lede,
+        at=message.created_at,
+        items=tuple(items),
+        more=more,
+        url=url,
+        why=why_told(message.channel),
+    )
+
+
+def why_told(channel: Channel) -> str:
+    if channel.queue is not None:
+        return f"Sent to a channel of the queue {channel.queue.name}."
+    return "Sent to you by Romulus; what you are told is shown under Notifications."
+
+
+def of_hold(message: Message, notification: Notification) -> Letter:
+    hold = notification.hold
+    assert hold is not None, "what is told of no hold is told otherwise"
+    title, lede = OF_HOLDS[Kind(notification.kind)]
+    item = item_of(hold)
+    return letter(message, notification.kind, f"{title}: {item.title}", lede, items=[item])
+
+
+def item_of(hold: Hold) -> Item:
+    """The case as a notification names it. What went wrong in a step stays in the console: an
+    error's text may hold anything."""
+    facts = []
+    if hold.operation is not None:
+        said = sentence_of(hold)
+        facts += [("At stake", amount_of(hold.operation))]
+        facts += [("Known", said.known), ("Not known", said.unknown)]
+        ends = hold.operation.replay_not_after
+        facts += [("Guarded by the provider until", clock(ends) if ends else "")]
+    else:
+        facts += [("Reason", hold.reason.replace("_", " "))]
+    if hold.state == HoldState.OPEN:
+        facts += [("Settled by", sentence_of(hold).settles), ("Due", clock(hold.due_at))]
+        facts += [("Assigned to", name_of(hold.assignee) if hold.assignee else "nobody")]
+    facts += [("Queue", hold.queue.name if hold.queue else "none takes it")]
+    shown = tuple((name, text) for name, text in facts if text)
+    return Item(subject_of(hold), shown, absolute(url_of(hold)))
+
+
+def contradicted(message: Message, notification: Notification) -> Letter:
+    provider = notification.provider
+    assert provider is not None
+    lede = (
+        f"{provider.name} was seen to break its contract: {provider.contradiction} Nothing is "
+        "repeated to it until somebody has reviewed that."
+    )
+    url = absolute(reverse("provider", args=[provider.slug]))
+    subject = f"{provider.name} broke its contract"
+    return letter(message, notification.kind, subject, lede, url=url)
+
+
+def dispatch(message: Message, notification: Notification) -> Letter:
+    says = notification.says
+    by = who(str(says["by"]))
+    subject = f"Dispatch of {says['covers']} is {says['to']}"
+    lede = f"{subject}, by {by}: {says['reason']}"
+    return letter(message, notification.kind, subject, lede, url=absolute(reverse("dispatch")))
+
+
+def stopped(message: Message, notification: Notification) -> Letter:
+    says = notification.says
+    lede = (
+        f"{says['channel']} has stopped: {says['problem']} What it was to tell is kept. Once it "
+        "is mended, a test message starts it again."
+    )
+    subject = f"{says['channel']} tells nobody any more"
+    return letter(message, notification.kind, subject, lede, url=absolute(reverse("notifications")))
+
+
+def test(message: Message, notification: Notification) -> Letter:
+    by = str(notification.says["by"])
+    lede = f"{by} sent this to see whether it arrives. It has."
+    return letter(message, notification.kind, "A test message", lede)
+
+
+# --- of several -------------------------------------------------------------------------------
+
+
+def summary(message: Message, told: list[Notification]) -> Letter:
+    """Many things that came together, as one: how many of what, and the most urgent cases."""
+    numbers = Counter(Kind(each.kind) for each in told)
+    lede = ", ".join(f"{number} {COUNTED[kind]}" for kind, number in numbers.items())
+    holds = {each.hold.pk: each.hold for each in told if each.hold is not None}
+    urgent = sorted(holds.values(), key=lambda hold: hold.due_at)
+    items = [item_of(hold) for hold in urgent[:ITEMS_SHOWN]]
+    subject = f"{len(told)} notifications: {lede}"
+    return letter(
+        message,
+        SUMMARY,
+        subject,
+        f"{lede[:1].upper()}{lede[1:]}.",
+        items=items,
+        more=len(holds) - len(items),
+        url=absolute(reverse("review")),
+    )
+
+
+def digest(message: Message, notification: Notification) -> Letter | None:
+    """What waits for a person; none on a day when nothing does."""
+    person = notification.person
+    assert person is not None
+    holds = access.open_holds(person)
+    total = holds.count()
+    if not total:
+        return None
+    late = holds.filter(due_at__lte=message.created_at).count()
+    own = holds.filter(assignee=person).count()
+    urgent = holds.select_related(*SHOWN_WITH).order_by("due_at", "pk")[:ITEMS_SHOWN]
+    items = [item_of(hold) for hold in urgent]
+    cases = "1 case waits" if total == 1 else f"{total} cases wait"
+    subject = f"{cases}, {late} overdue"
+    lede = f"{cases} in your queues; {own} assigned to you, {late} overdue. The most urgent first."
+    return letter(
+        message,
+        notification.kind,
+        subject,
+        lede,
+        items=items,
+        more=total - len(items),
+        url=absolute(reverse("review")),
+    )
+
+
+def absolute(path: str) -> str:
+    """Where the console shows `path`: a page that asks to sign in, and decides nothing. Empty where
+    nobody has said at which address people reach it."""
+    return f"{settings.ROMULUS_CONSOLE_URL}{path}" if settings.ROMULUS_CONSOLE_URL else ""

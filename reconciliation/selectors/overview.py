@@ -1,0 +1,306 @@
+"""The overview: what needs the reader, whether outcomes are known, and how the machinery is.
+
+Counts are those of what the reader may see. A fixed number of queries, each over a partial index
+or over the newest rows by ID, so that no history makes it slower.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models import Subquery
+from django.urls import reverse
+
+from reconciliation.core.figures import AGES, LATENCIES, MOST_SENDS, Day, place_of, within
+from reconciliation.core.states import OperationState
+from reconciliation.models import Operation, Provider
+from reconciliation.overview_pages import (
+    Figure,
+    OverviewPage,
+    ProviderLine,
+    Strip,
+    Verdict,
+    Wrong,
+)
+from reconciliation.selectors.overview_ledger import (
+    PROVIDERS_SHOWN,
+    UNSETTLED_LOOKED_AT,
+    WRONG_SHOWN,
+    Open,
+    by_provider,
+    doubles_of,
+    failed_checks,
+    open_operations,
+    providers_of,
+    stretch_of,
+)
+from reconciliation.selectors.overview_needs import HoldCounts, hold_counts, needs_of
+from workflows.access import visible_tenants
+from workflows.core.charts import Chart, Value, columns, shares, strip
+from workflows.core.durations import age
+from workflows.models import Run
+from workflows.pages import Link
+from workflows.selectors.health import health
+from workflows.selectors.run_hours import RunHours, run_hours
+from workflows.selectors.words import counted
+from workflows.worker_pages import Health
+
+# What the charts count changes with the clock too: drawn anew at least so often.
+REDRAWN_EVERY = timedelta(minutes=5)
+SHARES_START, SHARES_ROOM = 24.0, 58.0  # percent of the width of the chart of sends
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a poll asks first: a few numbers that change when the page would."""
+
+    tenants: tuple[UUID, ...]
+    counts: HoldCounts
+    health: tuple[Health, ...]
+    seen: str
+
+
+def standing(user: User, now: datetime) -> Standing:
+    """What `user` may see, in a few numbers. Four queries."""
+    tenants = tuple(visible_tenants(user).order_by("pk").values_list("pk", flat=True))
+    counts = hold_counts(user, now)
+    machinery = health(now) if tenants else ()
+    newest = (
+        newest_of_all(),
+        [line.state for line in machinery],
+        int(now.timestamp() // REDRAWN_EVERY.total_seconds()),
+    )
+    seen = hashlib.sha256(repr((tenants, counts, newest)).encode()).hexdigest()[:16]
+    return Standing(tenants, counts, machinery, seen)
+
+
+def newest_of_all() -> tuple[UUID, UUID | None] | None:
+    """The newest run and operation, whoever may see them: there is more than was counted."""
+    operation = Operation.objects.order_by("-pk").values("pk")[:1]
+    run = Run.objects.order_by("-pk").annotate(operation=Subquery(operation))
+    return run.values_list("pk", "operation").first()
+
+
+def overview_page(user: User, now: datetime, known: Standing) -> OverviewPage:
+    """The page for `user`; `known` is what `standing` found at `now`."""
+    rows = open_operations(known.tenants, now)
+    silent = [row for row in rows if row.has_no_outcome]
+    doubles = doubles_of(known.tenants, now)
+    wrong = failed_checks(known.tenants)
+    stretch = stretch_of(known.tenants, now)
+    providers = providers_of(user)
+    hours = run_hours(known.tenants, now)
+    return OverviewPage(
+        verdict=verdict_of(silent, known.counts, len(doubles)),
+        health=known.health,
+        figures=figures_of(silent, len(wrong), len(doubles), stretch.day, now),
+        needs=needs_of(user, now) if known.counts.mine else (),
+        mine=known.counts.mine,
+        total=known.counts.total,
+        providers=lines_of(providers[:PROVIDERS_SHOWN], rows),
+        more_providers=len(providers) > PROVIDERS_SHOWN,
+        ages=ages_of(silent),
+        latencies=latencies_of(stretch.day),
+        sends=sends_of(stretch.day),
+        runs=strips_of(hours),
+        hours=hours.hours,
+        wrong=wrong_of(wrong, doubles),
+        since=stretch.since,
+        seen=known.seen,
+    )
+
+
+# --- in a sentence ----------------------------------------------------------------------------
+
+
+def verdict_of(silent: Sequence[Open], counts: HoldCounts, doubles: int) -> Verdict:
+    """The state of things, the most serious first."""
+    twice = (
+        f"{counted(doubles, 'operation')} took effect more than once in the last 30 days."
+        if doubles
+        else "Nothing is known to have happened twice in the last 30 days."
+    )
+    if silent:
+        number, late = total(silent), total(silent, late=True)
+        due = f"{late:,} {'is' if late == 1 else 'are'} past due. " if late else ""
+        return Verdict(
+            f"{at_most(number, 'operation')} {'has' if number == 1 else 'have'} no known outcome.",
+            f"{due}None is sent again unless its provider's contract makes that safe. {twice}",
+            "operation",
+            "unknown",
+        )
+    if counts.total:
+        waits = "waits" if counts.total == 1 else "wait"
+        due = f"{counts.late:,} past due. " if counts.late else ""
+        lead = f"{counted(counts.total, 'case')} {waits} for a person."
+        return Verdict(lead, f"{due}Every outcome is known. {twice}", "hold", "open")
+    lead = "Every outcome is known, and nothing waits for a person."
+    return Verdict(lead, twice, "operation", "verified")
+
+
+def total(rows: Sequence[Open], *, late: bool = False) -> int:
+    """How many operations `rows` stand for, or how many of them are late."""
+    return sum(row.number for row in rows if row.late or not late)
+
+
+def at_most(number: int, one: str) -> str:
+    """A count that stops where no more rows were looked at."""
+    more = " or more" if number >= UNSETTLED_LOOKED_AT else ""
+    return f"{number:,}{more} {one if number == 1 else one + 's'}"
+
+
+# --- in numbers -------------------------------------------------------------------------------
+
+
+def figures_of(
+    silent: Sequence[Open], wrong: int, doubles: int, day: Day, now: datetime
+) -> tuple[Figure, ...]:
+    return (
+        silent_figure(silent, now),
+        latency_figure(day),
+        sends_figure(day),
+        Figure("Duplicate effects", f"{doubles:,}", "found in 30 days", "wrong", "double")
+        if doubles
+        else Figure("Duplicate effects", "0", "none in 30 days", "operation", "verified"),
+        Figure("Failed result checks", f"{wrong:,}", "took effect, not as meant", "wrong", "check")
+        if wrong
+        else Figure("Failed result checks", "0", "none is open", "operation", "verified"),
+        unaided_figure(day),
+    )
+
+
+def silent_figure(silent: Sequence[Open], now: datetime) -> Figure:
+    term = "Without an outcome"
+    if not silent:
+        return Figure(term, "0", "none", "operation", "verified")
+    late = total(silent, late=True)
+    oldest = age(now - min(row.oldest for row in silent))
+    note = f"{late:,} past due, oldest {oldest}" if late else f"oldest {oldest}"
+    return Figure(term, f"{total(silent):,}", note, *(("due", "late") if late else ("", "")))
+
+
+def latency_figure(day: Day) -> Figure:
+    half, most = within(day.latencies, 0.5), within(day.latencies, 0.95)
+    if half is None or most is None:
+        return Figure("Time to an outcome", "none", "no outcome was unknown and then settled")
+    return Figure(
+        "Time to an outcome", age(half), f"half are settled by then, 95 in 100 in {age(most)}"
+    )
+
+
+def sends_figure(day: Day) -> Figure:
+    each = day.sends_each
+    if each is None:
+        return Figure("Sends per operation", "none", "nothing was sent")
+    note = f"{counted(day.sent, 'operation')}, {counted(day.sends, 'send')}"
+    return Figure("Sends per operation", f"{each:.2f}", note)
+
+
+def unaided_figure(day: Day) -> Figure:
+    share = day.unaided_share
+    if share is None:
+        return Figure("Settled without people", "none", "nothing was settled")
+    note = f"{day.unaided:,} of {day.settled:,} settled"
+    return Figure("Settled without people", f"{share:.1%}", note)
+
+
+# --- in charts --------------------------------------------------------------------------------
+
+
+def ages_of(silent: Sequence[Open]) -> Chart:
+    """How long outcomes have not been known; a column is late when one in it is past due."""
+    numbers, late = [0] * len(AGES), [False] * len(AGES)
+    for row in silent:
+        numbers[row.age] += row.number
+        late[row.age] = late[row.age] or row.late
+    values = [Value(AGES[place][1], numbers[place], late[place]) for place in range(len(AGES))]
+    title = f"Age of the {at_most(total(silent), 'operation')} without an outcome: {spelt(values)}."
+    return columns(title if silent else "No operation is without an outcome.", values)
+
+
+def latencies_of(day: Day) -> Chart:
+    numbers = [0] * len(LATENCIES)
+    for latency in day.latencies:
+        numbers[place_of(latency, LATENCIES)] += 1
+    values = [Value(label, number) for (_, label), number in zip(LATENCIES, numbers, strict=True)]
+    title = f"Time from no answer to a settled outcome: {spelt(values)}."
+    return columns(title if day.latencies else "No outcome was unknown and then settled.", values)
+
+
+def sends_of(day: Day) -> Chart:
+    names = ["1 send", *(f"{number} sends" for number in range(2, MOST_SENDS)), "4 or more"]
+    values = [Value(name, number) for name, number in zip(names, day.by_sends, strict=True)]
+    title = f"Sends per operation: {spelt(values)}."
+    title = title if day.sent else "Nothing was sent."
+    return shares(title, values, start=SHARES_START, room=SHARES_ROOM)
+
+
+def strips_of(hours: RunHours) -> tuple[Strip, ...]:
+    return tuple(
+        Strip(
+            state.value,
+            strip(
+                f"{state.value.capitalize()}, by the hour in which they started, highest "
+                f"{max(numbers):,}",
+                [
+                    Value(f"{hour:%H:%M}", number)
+                    for hour, number in zip(hours.hours, numbers, strict=True)
+                ],
+            ),
+            max(numbers),
+        )
+        for state, numbers in hours.counts.items()
+    )
+
+
+def spelt(values: Sequence[Value]) -> str:
+    """What a chart shows, in words."""
+    return ", ".join(f"{value.number:,} {value.label}" for value in values if value.number)
+
+
+# --- in lists ---------------------------------------------------------------------------------
+
+
+def lines_of(providers: Sequence[Provider], rows: Sequence[Open]) -> tuple[ProviderLine, ...]:
+    unknown = by_provider(rows, OperationState.UNKNOWN)
+    held = by_provider(rows, OperationState.HELD)
+    return tuple(
+        ProviderLine(
+            Link(provider.name, reverse("provider", args=[provider.slug])),
+            str(provider.dispatch),
+            unknown[provider.pk],
+            held[provider.pk],
+            provider.contradiction if provider.contradicted_at else "",
+        )
+        for provider in providers
+    )
+
+
+def wrong_of(
+    checks: Sequence[tuple[UUID, str, datetime]], doubles: Sequence[tuple[UUID, str, datetime]]
+) -> tuple[Wrong, ...]:
+    """Effects that are not as they were meant, the latest first."""
+    found = [
+        Wrong(operation_url(pk), summary, "It took effect more than once.", at, "double")
+        for pk, summary, at in doubles
+    ]
+    found += [
+        Wrong(
+            operation_url(pk),
+            summary,
+            "Accepted, but the result is not as expected.",
+            at,
+            "check",
+        )
+        for pk, summary, at in checks
+    ]
+    return tuple(sorted(found, key=lambda each: each.at, reverse=True)[:WRONG_SHOWN])
+
+
+def operation_url(operation: UUID) -> str:
+    return reverse("operation", args=[operation])

@@ -1,0 +1,193 @@
+"""What the overview reads of the ledger: never more rows than are named here, whatever there is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models import (
+    BooleanField,
+    Case,
+    Count,
+    Exists,
+    F,
+    FilteredRelation,
+    FloatField,
+    Func,
+    IntegerField,
+    Min,
+    OuterRef,
+    Q,
+    Subquery,
+    When,
+)
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce
+
+from reconciliation import access
+from reconciliation.core.figures import AGES, Day, Sent, day_of
+from reconciliation.core.states import EvidenceKind, HoldState, OperationState, TransmissionState
+from reconciliation.models import Decision, Evidence, Operation, Provider, Transmission
+from reconciliation.models.evidence import DUPLICATE_AUDIT
+from workflows.models.ids import id_at
+
+DAY = timedelta(days=1)
+MONTH = timedelta(days=30)
+# The newest of the day, whoever may see them.
+OPERATIONS_LOOKED_AT = 2_000
+# The oldest of those without an outcome.
+UNSETTLED_LOOKED_AT = 10_000
+COUNTED = 1_000
+WRONG_SHOWN = 5
+PROVIDERS_SHOWN = 10
+WITHOUT_OUTCOME = (OperationState.UNKNOWN, OperationState.HELD)
+
+
+# --- what has no outcome, or the wrong one ----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """So many operations of one provider that are not settled, alike in all that is shown.
+
+    Attributes:
+        age: the place of their age in `core.figures.AGES`.
+        late: a person was to decide by now.
+        sent: something of them may have left.
+    """
+
+    provider: UUID
+    state: str
+    age: int
+    late: bool
+    sent: bool
+    number: int
+    oldest: datetime
+
+    @property
+    def has_no_outcome(self) -> bool:
+        return self.sent and self.state in WITHOUT_OUTCOME
+
+
+def open_operations(tenants: Collection[UUID], now: datetime) -> Sequence[Open]:
+    """The oldest operations of `tenants` without an outcome, counted where they lie."""
+    oldest = Operation.objects.filter(state__in=WITHOUT_OUTCOME).order_by("pk")
+    rows = (
+        Operation.objects.filter(
+            pk__in=oldest.values("pk")[:UNSETTLED_LOOKED_AT], run__tenant__in=tenants
+        )
+        .annotate(
+            hold=FilteredRelation("holds", condition=Q(holds__state=HoldState.OPEN)),
+            age=age_place("created_at", now),
+            late=when(hold__due_at__lte=now),
+            sent=when(first_sent_at__isnull=False),
+        )
+        .values_list("provider_id", "state", "age", "late", "sent")
+        .annotate(number=Count("pk"), oldest=Min("created_at"))
+    )
+    return [Open(*row) for row in rows]
+
+
+def age_place(column: str, now: datetime) -> Case:
+    """The place in `AGES` of how long `column` lies back."""
+    bounds = [
+        When(**{f"{column}__gt": now - bound}, then=place)
+        for place, (bound, _) in enumerate(AGES)
+        if bound is not None
+    ]
+    return Case(*bounds, default=len(AGES) - 1, output_field=IntegerField())
+
+
+def when(**condition: Any) -> Case:
+    return Case(When(**condition, then=True), default=False, output_field=BooleanField())
+
+
+def failed_checks(tenants: Collection[UUID]) -> list[tuple[UUID, str, datetime]]:
+    """The latest operations that took effect, but not as meant, and were not settled since."""
+    found = Operation.objects.filter(
+        state=OperationState.POSTCONDITION_FAILED, run__tenant__in=tenants
+    )
+    return list(found.order_by("-pk").values_list("pk", "summary", "created_at")[:COUNTED])
+
+
+# --- the day ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The figures of the newest operations of the day, and from when on they count."""
+
+    day: Day
+    since: datetime
+
+
+def stretch_of(tenants: Collection[UUID], now: datetime) -> Stretch:
+    day = Operation.objects.filter(pk__gte=id_at(now - DAY)).order_by("-pk")
+    newest = day.values("pk")[:OPERATIONS_LOOKED_AT]
+    edge = day.values("created_at")[OPERATIONS_LOOKED_AT - 1 : OPERATIONS_LOOKED_AT]
+    sends = Transmission.objects.filter(operation=OuterRef("pk")).order_by()
+    left = sends.exclude(state=TransmissionState.NOT_SENT).values("operation")
+    unknown = sends.filter(state=TransmissionState.UNKNOWN).order_by("number")
+    rows = (
+        Operation.objects.filter(pk__in=newest, run__tenant__in=tenants)
+        .annotate(
+            sends=Coalesce(Subquery(left.annotate(n=Count("pk")).values("n"), IntegerField()), 0),
+            latency=seconds(F("settled_at") - Subquery(unknown.values("ended_at")[:1])),
+            settled=when(settled_at__isnull=False),
+            by_person=Exists(Decision.objects.filter(operation=OuterRef("pk"))),
+            edge=seconds(Subquery(edge)),
+        )
+        .values_list("edge", "sends", "latency", "settled", "by_person")
+    )
+    found = list(rows)
+    edges = (datetime.fromtimestamp(edge, UTC) for edge, *_ in found[:1] if edge is not None)
+    return Stretch(day_of(Sent(*row[1:]) for row in found), next(edges, now - DAY))
+
+
+def seconds(value: Combinable) -> Func:
+    """A time or a length as a number, which takes far less to read than a date."""
+    return Func(
+        value, template="EXTRACT(EPOCH FROM %(expressions)s)::float8", output_field=FloatField()
+    )
+
+
+# --- providers, and effects that are there twice ----------------------------------------------
+
+
+def providers_of(user: User) -> list[Provider]:
+    """The providers that `user` may see, those with trouble first; each with its switches."""
+    shown = access.visible_providers(user).filter(stands_in_for=None).prefetch_related("stops")
+    ordered = shown.order_by(F("contradicted_at").desc(nulls_last=True), "name")
+    return list(ordered[: PROVIDERS_SHOWN + 1])
+
+
+def doubles_of(tenants: Collection[UUID], now: datetime) -> list[tuple[UUID, str, datetime]]:
+    """The operations that were found to have more than one effect, the latest first."""
+    found = (
+        Evidence.objects.filter(
+            kind=EvidenceKind.CONFLICT,
+            source=DUPLICATE_AUDIT,
+            recorded_at__gte=now - MONTH,
+            operation__run__tenant__in=tenants,
+        )
+        .order_by("-recorded_at")
+        .values_list("operation_id", "operation__summary", "recorded_at")
+    )
+    first: dict[UUID, tuple[UUID, str, datetime]] = {}
+    for row in found[:COUNTED]:
+        first.setdefault(row[0], row)
+    return list(first.values())
+
+
+def by_provider(rows: Sequence[Open], state: OperationState) -> Counter[UUID]:
+    """How many of each provider are in `state`."""
+    numbers: Counter[UUID] = Counter()
+    for row in rows:
+        if row.state == state:
+            numbers[row.provider] += row.number
+    return numbers

@@ -1,0 +1,91 @@
+"""What of the open holds is the reader's, and the most urgent of these. Two queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db.models import Count, Min, Q, QuerySet, Sum
+
+from reconciliation import access
+from reconciliation.models import Hold, ReviewQueue
+from reconciliation.overview_pages import Need
+from reconciliation.selectors.queue import detail_of, subject_of, url_of
+from reconciliation.selectors.words import amount_of, sentence_of
+from workflows.selectors.words import counted
+
+NEEDS_SHOWN = 6
+SHOWN_WITH = ("run", "event__source", "operation")
+
+
+@dataclass(frozen=True, slots=True)
+class HoldCounts:
+    """The open holds that one person may see; `versions` grows with every decision."""
+
+    total: int
+    late: int
+    mine: int
+    mine_late: int
+    oldest: datetime | None
+    versions: int
+
+
+def theirs(user: User) -> Q:
+    """Holds that `user` answers for: assigned to them, or to nobody and in a queue of theirs."""
+    owned = ReviewQueue.objects.filter(owners=user)
+    return Q(assignee=user) | Q(assignee=None, queue__in=owned)
+
+
+def hold_counts(user: User, now: datetime) -> HoldCounts:
+    mine, late = theirs(user), Q(due_at__lte=now)
+    return HoldCounts(
+        **access.open_holds(user).aggregate(
+            total=Count("pk"),
+            late=Count("pk", filter=late),
+            mine=Count("pk", filter=mine),
+            mine_late=Count("pk", filter=mine & late),
+            oldest=Min("opened_at"),
+            versions=Sum("version", default=0),
+        )
+    )
+
+
+def needs_of(user: User, now: datetime) -> tuple[Need, ...]:
+    """The most urgent cases of `user`."""
+    mine: QuerySet[Hold] = access.open_holds(user).filter(theirs(user))
+    rows = mine.select_related(*SHOWN_WITH).order_by("due_at", "pk")[:NEEDS_SHOWN]
+    return tuple(need_of(hold, now) for hold in rows)
+
+
+def need_of(hold: Hold, now: datetime) -> Need:
+    said = sentence_of(hold)
+    detail = detail_of(hold)
+    return Need(
+        url=url_of(hold),
+        title=f"{subject_of(hold)}, {detail}" if detail else subject_of(hold),
+        text=said.settles or said.known,
+        due_at=hold.due_at,
+        is_late=hold.due_at <= now,
+        amount=amount_of(hold.operation) if hold.operation else "",
+    )
+
+
+def own_news(user: User, since: datetime, now: datetime) -> str:
+    """What became of the cases of `user` after `since`: "1 new case is yours."; empty for nothing.
+
+    Only what asks for them: a new case, or one that is past due now.
+    """
+    counts = (
+        access.open_holds(user)
+        .filter(theirs(user))
+        .aggregate(
+            new=Count("pk", filter=Q(opened_at__gt=since)),
+            late=Count("pk", filter=Q(due_at__gt=since, due_at__lte=now)),
+        )
+    )
+    new, late = counts["new"], counts["late"]
+    said = [f"{counted(new, 'new case')} {'is' if new == 1 else 'are'} yours."] if new else []
+    if late:
+        said.append(f"{counted(late, 'case')} of yours {'is' if late == 1 else 'are'} past due.")
+    return " ".join(said)

@@ -1,0 +1,56 @@
+"""Beside a provider's contract: its switch, and who may do what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import Q
+from django.urls import reverse
+
+from reconciliation import access
+from reconciliation.models import Provider, ReviewQueue
+from reconciliation.pages import Owner
+from reconciliation.provider_pages import HolderRow, Switch
+from reconciliation.selectors.dispatch_page import COUNTED, row_of, visible_waiting
+from reconciliation.services.dispatch import Scope
+
+MOST_HOLDERS = 50
+MOST_STOPS = 5
+# What each column of the table of rights stands for.
+RIGHT_COLUMNS = {
+    "See": {"view_provider", "view_reviewqueue"},
+    "Decide, ask": {"decide"},
+    "Confirm": {"second"},
+    "Assign": {"assign"},
+    "Dispatch": {"pause_dispatch"},
+    "Set up": {"configure"},
+}
+
+
+def switch_of(provider: Provider, user: User, *, may_switch: bool) -> Switch:
+    covering = Q(provider=provider) | Q(provider=None)
+    stops = list(access.visible_stops(user).filter(covering).order_by("-at")[:MOST_STOPS])
+    return Switch(
+        state=str(provider.dispatch),
+        url=reverse("dispatch_change") if may_switch else "",
+        # While nothing is stopped nothing waits for that.
+        waits=visible_waiting(Scope(provider), user)[:COUNTED].count() if stops else 0,
+        per_second=settings.ROMULUS_RELEASE_PER_SECOND,
+        stops=tuple(row_of(stop, user) for stop in stops),
+    )
+
+
+def holders_of(
+    provider: Provider, queues: Sequence[ReviewQueue], user: User
+) -> tuple[HolderRow, ...]:
+    """Who may do what to the provider and in those of its `queues` that `user` may see."""
+    return tuple(
+        HolderRow(
+            owner=Owner(holder.name, group=holder.user is None, you=holder.user == user.pk),
+            members=holder.members,
+            may=tuple(bool(holder.rights & rights) for rights in RIGHT_COLUMNS.values()),
+        )
+        for holder in access.holders_on(provider, queues)[:MOST_HOLDERS]
+    )

@@ -1,0 +1,68 @@
+"""What time brings: holds that nobody decides are told of, step by step, and digests come due.
+
+Duties of the sweep: idempotent, any number of processes at once.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from reconciliation.core.digests import Every, next_digest
+from reconciliation.core.notifications import Kind, Times, next_at, steps_of
+from reconciliation.core.states import HoldState
+from reconciliation.models import Digest, Hold, Notification
+from reconciliation.services.telling import tell, tell_step
+from workflows.failpoints import failpoint
+from workflows.services.clock import database_now
+
+BATCH = 200
+
+
+def escalate_holds() -> int:
+    """Tell of the open holds for which a step has come; return how many were looked at."""
+    due = Hold.objects.filter(state=HoldState.OPEN, tell_at__lte=Now())
+    if not due.exists():
+        return 0
+    failpoint("before_escalate")
+    with transaction.atomic():
+        holds = list(
+            due.select_for_update(of=("self",), skip_locked=True)
+            .select_related("queue", "operation")
+            .order_by("tell_at")[:BATCH]
+        )
+        now = database_now()
+        for hold in holds:
+            escalate(hold, now)
+    failpoint("after_escalate")
+    return len(holds)
+
+
+def escalate(hold: Hold, now: datetime) -> None:
+    window = hold.operation.replay_not_after if hold.operation else None
+    times = hold.queue.times if hold.queue else Times()
+    steps = steps_of(hold.opened_at, hold.due_at, window, times)
+    for step in steps:
+        if step.is_due(now):
+            tell_step(hold, step)
+    Hold.objects.filter(pk=hold.pk).update(tell_at=next_at(steps, now))
+
+
+def begin_digests() -> int:
+    """Write down the digests whose time has come; return how many."""
+    due = Digest.objects.filter(next_at__lte=Now())
+    if not due.exists():
+        return 0
+    failpoint("before_digest")
+    with transaction.atomic():
+        digests = list(due.select_for_update(skip_locked=True).order_by("next_at")[:BATCH])
+        now = database_now()
+        for digest in digests:
+            cause = f"digest:{digest.person_id}:{digest.next_at:%Y%m%dT%H%M}"
+            tell(Notification(kind=Kind.DIGEST, cause=cause, person_id=digest.person_id))
+            following = next_digest(Every(digest.every), digest.at, digest.zone, now)
+            Digest.objects.filter(pk=digest.pk).update(next_at=following)
+    failpoint("after_digest")
+    return len(digests)

@@ -1,0 +1,35 @@
+"""How a person wants the console. Preferences give no right, so none of it is audited."""
+
+from __future__ import annotations
+
+from zoneinfo import available_timezones
+
+from django.contrib.auth.models import AnonymousUser, User
+
+from reconciliation.models import Profile
+from workflows.core.errors import UsageError
+
+UTC_NAMES = frozenset({"", "UTC"})
+
+
+def profile_of(user: User | AnonymousUser) -> Profile:
+    """The person's preferences; the defaults, not saved, of who has set none, and of nobody."""
+    if not isinstance(user, User):
+        return Profile()
+    return Profile.objects.filter(pk=user.pk).first() or Profile(user=user)
+
+
+def save_preferences(user: User, *, time_zone: str, letters: bool) -> None:
+    """Set the person's time zone, by its IANA name (empty: UTC), and single-key shortcuts.
+
+    Raises `UsageError`: there is no such zone.
+    """
+    if time_zone not in UTC_NAMES and time_zone not in available_timezones():
+        raise UsageError(f"There is no time zone “{time_zone}” here. Choose one of the list.")
+    chosen = {"time_zone": time_zone, "letters": letters}
+    Profile.objects.update_or_create(user=user, defaults=chosen)
+
+
+def set_live(user: User, *, live: bool) -> None:
+    """Let pages keep themselves up to date for this person, or not."""
+    Profile.objects.update_or_create(user=user, defaults={"live": live})

@@ -1,0 +1,95 @@
+"""Writing down that people are to be told of something, in the transaction of what it is.
+
+Only a row is written here, once for each cause; who is told, and how, is found out afterwards
+(`addressing`). So a transaction that is rolled back tells nothing, and one that is committed is
+told of, whichever process dies.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from reconciliation.core.notifications import Kind, Rung, Step
+from reconciliation.core.rehearsals import NAME as REHEARSALS
+from reconciliation.models import (
+    Channel,
+    Hold,
+    Notification,
+    Provider,
+    ReviewQueue,
+    Sandbox,
+)
+from workflows.models import Run
+
+
+def tell_opened(hold: Hold) -> None:
+    tell(Notification(kind=Kind.OPENED, cause=f"opened:{hold.pk}", hold=hold, rung=Rung.ON_CALL))
+
+
+def tell_proven(hold: Hold) -> None:
+    """Proof came late, and has closed a hold that people were told of."""
+    cause = f"proven:{hold.pk}"
+    tell(Notification(kind=Kind.PROVEN, cause=cause, hold=hold, rung=Rung.ASSIGNEE))
+
+
+def tell_step(hold: Hold, step: Step) -> None:
+    """A step on the ladder of a hold that nobody decides, once for each due time."""
+    about = hold.due_at if step.kind is not Kind.WINDOW else step.until
+    assert about is not None, "a window has an end"
+    cause = f"{step.kind}:{hold.pk}:{step.rung}:{about:%Y%m%dT%H%M%S.%f}"
+    tell(Notification(kind=step.kind, cause=cause, hold=hold, rung=step.rung))
+
+
+def tell_contradicted(provider: Provider, at: datetime) -> None:
+    """A provider broke its contract, and nothing is repeated to it any more."""
+    tell(
+        Notification(
+            kind=Kind.CONTRADICTED,
+            cause=f"contradicted:{provider.pk}:{at:%Y%m%dT%H%M%S.%f}",
+            provider=provider,
+            rung=Rung.OWNERS,
+        )
+    )
+
+
+def tell_dispatch(entry: int, provider: Provider | None, says: dict[str, Any]) -> None:
+    """A switch was thrown; `entry` is its number in the audit record."""
+    tell(
+        Notification(
+            kind=Kind.DISPATCH,
+            cause=f"dispatch:{entry}",
+            provider=provider,
+            rung=Rung.OWNERS,
+            says=says,
+        )
+    )
+
+
+def tell_stopped(channel: Channel, queue: ReviewQueue, at: datetime) -> None:
+    """A queue's channel has stopped: its owners hear of it in another way."""
+    tell(
+        Notification(
+            kind=Kind.STOPPED,
+            cause=f"stopped:{channel.pk}:{at:%Y%m%dT%H%M%S.%f}",
+            queue=queue,
+            rung=Rung.OWNERS,
+            says={"channel": str(channel), "problem": channel.problem},
+        )
+    )
+
+
+def tell(notification: Notification) -> None:
+    """Keep it, unless its cause was told of before. What is only rehearsed is told to nobody."""
+    if is_rehearsed(notification):
+        return
+    Notification.objects.bulk_create([notification], ignore_conflicts=True)
+
+
+def is_rehearsed(notification: Notification) -> bool:
+    """Whether it is about a run of a rehearsal, or what stands in for a provider in one."""
+    if notification.hold is not None:
+        run = notification.hold.run_id
+        return run is not None and Run.objects.filter(pk=run, tenant__slug=REHEARSALS).exists()
+    provider = notification.provider_id
+    return provider is not None and Sandbox.objects.filter(stand_in=provider).exists()

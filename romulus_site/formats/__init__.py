@@ -1,0 +1,1 @@
+"""How the admin and other templates write times and numbers."""

@@ -1,0 +1,1 @@
+"""English, as the console writes it."""

@@ -1,0 +1,83 @@
+"""Text of others that would run, were it markup, wherever others can say something."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db.models.functions import Now
+
+from reconciliation.models import Channel, DispatchStop, Operation, Provider, ReviewQueue
+from reconciliation.services.addressing import pass_on
+from tests.claiming import ready_run
+from tests.deciding import KEEP_HOLDING, decide
+from tests.destination import RunningDestination
+from tests.events import FAILING, delivered, waiting
+from tests.factories import (
+    advanced,
+    open_hold_of,
+    ready_provider,
+    settled,
+    started_run,
+    tenant,
+)
+from tests.scripted import scripted_provider
+from workflows.core.definitions import Workflow
+from workflows.core.intents import Intent
+from workflows.models import Pause, Tenant, Worker
+from workflows.registry import registry
+from workflows.services.run_view import RunView
+from workflows.services.runs import start
+
+# Ends an attribute and an element, and would run under no content policy; "&lt;" is for a page that
+# takes an escape away.
+MARK = '"></a></script><img src=x onerror="document.title=1">&lt;img src=x onerror=1>'
+
+marked = Workflow("tests.marked")
+
+
+@marked.write(provider="desk")
+def tell_the_desk(run: RunView) -> Intent:
+    return Intent(
+        action="comments.create",
+        target=MARK,
+        parameters={"ticket": "T-17", "body": MARK},
+        summary=MARK,
+    )
+
+
+def said_everywhere(destination: RunningDestination) -> None:
+    """The mark in all that others say: providers, events, workers, people, and what runs give."""
+    registry.add(marked)
+    ready_provider("desk", destination.url)
+    destination.client.arm("apply_then_drop")
+    settled(start(marked.name, {"note": MARK}, tenant=tenant(), labels={"file": MARK}))
+    decide(open_hold_of(Operation.objects.get()), KEEP_HOLDING, note=MARK * 2)
+    with scripted_provider() as refusing:
+        refusing.status = 400
+        refusing.body = json.dumps({"error": {"type": MARK, "message": MARK}}).encode()
+        ready_provider("payments", refusing.url)
+        advanced(started_run("refund"))
+    Provider.objects.filter(slug="payments").update(contract_version=None)
+    advanced(started_run("refund"))
+
+    def fail(_: object) -> None:
+        raise ValueError(MARK)
+
+    advanced(ready_run(function=fail))
+    advanced(ready_run(function=lambda _: {"file": MARK, MARK: 1}))
+    waiting(FAILING, MARK)
+    delivered(f"{MARK} ", event_id=MARK, type=MARK, payload={MARK: MARK})
+    delivered(f"{MARK} ", event_id=f"{MARK}2", payload={MARK: MARK})
+    for each in (Provider, ReviewQueue, Tenant):
+        each.objects.update(name=MARK)
+    User.objects.update(first_name=MARK)
+    Worker.objects.update(host=MARK)
+    Worker.objects.create(host=MARK, pid=7, workflows=[[MARK, 1]])
+    Pause.objects.create(workflow=MARK, by=f"user:1 {MARK}", reason=MARK)
+    until = Now() + timedelta(hours=1)
+    DispatchStop.objects.create(state="paused", by=MARK, reason=MARK, action="x", until=until)
+    pass_on()  # what is told of all that reaches nobody, and is shown as that
+    failing = {"failing_since": Now(), "problem": MARK, "address": MARK}
+    Channel.objects.create(kind="slack", queue=ReviewQueue.objects.first(), **failing)

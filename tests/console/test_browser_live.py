@@ -1,0 +1,136 @@
+"""Live updates in a real browser: what a swap leaves alone, and when polling rests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from reconciliation.models import Hold, Profile, Provider
+from tests.console.test_browser import browser, problem_of  # noqa: F401  # the fixture is used
+from tests.factories import many_held, person, ready_provider
+from tests.waiting import LIMIT_SECONDS, wait_for
+
+pytestmark = pytest.mark.browser
+
+ROUND = 16_000  # milliseconds: a little more than the overview waits between two polls
+LEAD = "#overview .verdict b"
+
+
+@pytest.fixture
+def provider(live_console: str) -> Provider:
+    return ready_provider("payments")
+
+
+@pytest.fixture
+def page(browser: Browser, provider: Provider, live_console: str) -> Iterator[Page]:  # noqa: F811
+    """The overview of `reviewer_1` on a clock that only the test moves on."""
+    context = browser.new_context(base_url=live_console)
+    context.set_default_timeout(1000 * LIMIT_SECONDS)
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda said: problems.extend(problem_of(said)))
+    page.goto("/login/?next=/")
+    page.get_by_label("Username").fill(person().username)
+    page.get_by_label("Password").fill("reviewer_1")
+    page.clock.install()
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{live_console}/")
+    expect(page.locator(LEAD)).to_contain_text("nothing waits")
+    yield page
+    context.close()
+    assert problems == []
+
+
+def test_what_is_new_appears_by_itself(page: Page, provider: Provider) -> None:
+    many_held(2, provider)
+    page.clock.run_for(ROUND)
+    expect(page.locator(LEAD)).to_have_text("2 cases wait for a person.")
+
+
+def test_a_region_that_somebody_is_in_is_not_drawn_anew(page: Page, provider: Provider) -> None:
+    many_held(2, provider)
+    page.locator("#to-review").focus()
+    page.clock.run_for(3 * ROUND)
+    expect(page.locator("#to-review")).to_be_focused()
+    expect(page.locator(LEAD)).to_contain_text("nothing waits")
+    page.locator("#live-toggle").focus()
+    page.clock.run_for(ROUND)
+    expect(page.locator(LEAD)).to_have_text("2 cases wait for a person.")
+    expect(page.locator("#live-toggle")).to_be_focused()
+
+
+def test_nor_when_they_came_while_the_answer_was_on_its_way(page: Page, provider: Provider) -> None:
+    many_held(2, provider)
+
+    def late(route: Route) -> None:
+        page.locator("#to-review").focus()
+        route.continue_()
+
+    page.route("**/?seen=*", late, times=1)
+    with page.expect_response("**/?seen=*"):
+        page.clock.run_for(ROUND)
+    expect(page.locator("#to-review")).to_be_focused()
+    expect(page.locator(LEAD)).to_contain_text("nothing waits")
+
+
+def test_a_tab_that_nobody_sees_does_not_ask(page: Page, provider: Provider) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
+    page.clock.run_for(4 * ROUND)
+    assert asked == []
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: false})")
+    with page.expect_request("**/?seen=*"):
+        page.clock.run_for(ROUND)
+
+
+def test_two_missed_rounds_are_said_and_the_next_answer_ends_it(page: Page) -> None:
+    page.route("**/?seen=*", lambda route: route.abort())
+    stopped = page.get_by_text("Live updates stopped.")
+    page.clock.run_for(ROUND)
+    expect(stopped).not_to_be_visible()
+    # The pause after a miss is longer than a round.
+    page.clock.run_for(2 * ROUND)
+    expect(stopped).to_be_visible()
+    page.unroute("**/?seen=*")
+    page.clock.run_for(10 * ROUND)
+    expect(stopped).not_to_be_visible()
+
+
+def test_the_switch_is_kept_for_the_person_and_heard_in_every_tab(
+    page: Page, provider: Provider
+) -> None:
+    other = page.context.new_page()
+    other.goto("/runs/")
+    expect(other.locator(".live")).to_have_text("Live")
+    page.get_by_role("button", name="Pause updates").click()
+    expect(page.locator(".live")).to_have_text("Paused")
+    expect(other.locator(".live")).to_have_text("Paused")
+    wait_for(lambda: Profile.objects.filter(live=False).exists(), "it is kept")
+    many_held(1, provider)
+    page.reload()
+    Hold.objects.all().update(version=2)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.clock.run_for(4 * ROUND)
+    assert asked == []
+    page.get_by_role("button", name="Resume updates").click()
+    expect(other.locator(".live")).to_have_text("Live")
+
+
+def test_slash_leads_to_the_search_box_and_enter_to_the_whole_id(
+    page: Page, provider: Provider
+) -> None:
+    (hold,) = many_held(1, provider)
+    page.keyboard.press("/")
+    expect(page.locator("#search")).to_be_focused()
+    page.keyboard.type(str(hold.run_id))
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/runs/{hold.run_id}/")
+    Profile.objects.update_or_create(user=person(), defaults={"letters": False})
+    page.reload()
+    page.keyboard.press("/")
+    expect(page.locator("#search")).not_to_be_focused()

@@ -1,0 +1,94 @@
+"""Every page of the console in a real browser: nothing runs that should not, nothing scrolls
+sideways, nothing is out of reach of those who do not see or point.
+
+`ROMULUS_SCREENSHOTS` names a folder that keeps a picture of each, in both widths and themes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.test import Client
+from playwright.sync_api import Browser, Page, expect
+
+from tests.console.hostile import said_everywhere
+from tests.console.test_browser import browser, problem_of  # noqa: F401 (the fixture)
+from tests.console.walking import walked
+from tests.destination import RunningDestination
+from tests.factories import administrator
+from tests.waiting import LIMIT_SECONDS
+
+pytestmark = pytest.mark.browser
+
+WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+# WCAG 2.2 AA, which the console promises; the rest of axe's rules are advice.
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+
+
+@pytest.fixture
+def paths(live_console: str, destination: RunningDestination) -> list[str]:
+    """One address of each kind of page, on data that others have said the worst in."""
+    said_everywhere(destination)
+    client = Client()
+    client.force_login(administrator())
+    read = walked(client, of_each_kind=1)
+    # The administration's forms are looked at where they are tested; what a page asks for by itself
+    # (`seen`) is that page again.
+    left_out = ("/admin/", "seen=")
+    return [path for path in read if read[path].is_whole and not any(x in path for x in left_out)]
+
+
+@pytest.fixture
+def page(browser: Browser, paths: list[str], live_console: str) -> Iterator[Page]:  # noqa: F811
+    client = Client()
+    client.force_login(administrator())
+    context = browser.new_context(base_url=live_console, viewport=WIDE)
+    session = {"name": "sessionid", "value": client.cookies["sessionid"].value}
+    context.add_cookies([session | {"url": live_console}])
+    context.set_default_timeout(1000 * LIMIT_SECONDS)
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda said: problems.extend(problem_of(said)))
+    page.on("dialog", lambda dialog: problems.append(dialog.message))
+    yield page
+    context.close()
+    assert problems == []
+
+
+def test_every_page_is_within_reach_and_within_its_width(page: Page, paths: list[str]) -> None:
+    wrong = [problem for path in paths for problem in problems_of(page, path)]
+    assert not wrong, "\n".join(wrong)
+
+
+def problems_of(page: Page, path: str) -> Iterator[str]:
+    page.set_viewport_size(WIDE)
+    page.goto(path)
+    expect(page.get_by_role("heading", level=1)).to_have_count(1)
+    assert page.title() != "1"
+    for scheme in ("light", "dark"):
+        # Without motion: colours that are on their way from one theme to the other are neither's.
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        found = Axe().run(page, options=RULES).response["violations"]
+        for violation in found:
+            places = [node["target"][0] for node in violation["nodes"][:3]]
+            yield f"{path}, {scheme}: {violation['id']}: {violation['help']} at {places}"
+        keep(page, path, f"1440-{scheme}")
+    page.set_viewport_size(NARROW)
+    keep(page, path, "390-dark")
+    surplus = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    if surplus > 0:
+        yield f"{path}: scrolls {surplus} px sideways at 390"
+    page.emulate_media(color_scheme="light")
+    keep(page, path, "390-light")
+
+
+def keep(page: Page, path: str, kind: str) -> None:
+    if folder := os.environ.get("ROMULUS_SCREENSHOTS"):
+        name = re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-")[:60] or "start"
+        page.screenshot(path=Path(folder) / f"{name}-{kind}.png", full_page=True)

@@ -1,0 +1,103 @@
+"""OpenID Connect, against a real provider over HTTP: who comes in, and who does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from reconciliation.models import AuditEntry
+from tests.factories import person
+from tests.openid import OpenIDProvider, running_openid_provider
+
+pytestmark = pytest.mark.django_db
+
+PERSON = {"sub": "42", "email": "ada@northwind.example", "email_verified": True}
+BEGIN = "/account/oidc/sso/login/"
+
+
+@pytest.fixture
+def provider(settings: Any) -> Iterator[OpenIDProvider]:
+    with running_openid_provider() as running:
+        running.claims = dict(PERSON)
+        settings.SOCIALACCOUNT_PROVIDERS = running.settings
+        yield running
+
+
+def come_back(client: Client, begin: str = BEGIN) -> Any:
+    """Go to the provider and come back, as a browser does; gives the console's answer."""
+    there = client.get(begin)
+    assert there.status_code == HTTPStatus.FOUND
+    back = httpx.get(there["Location"], follow_redirects=False).headers["Location"]
+    return client.get(back.removeprefix("http://testserver"))
+
+
+def test_the_login_page_leads_there_and_the_account_with_that_address_comes_in(
+    client: Client, provider: OpenIDProvider
+) -> None:
+    ada = person("ada", email="Ada@Northwind.example")
+    page = client.get("/login/?next=/runs/").content.decode()
+    assert "Sign in with Northwind" in page
+    answer = come_back(client, f"{BEGIN}?process=login&next=/runs/")
+    assert answer["Location"] == "/runs/"
+    assert client.get("/runs/").context["user"] == ada
+    ours = AuditEntry.objects.filter(object=f"user:{ada.pk}").order_by("seq")
+    assert [entry.verb for entry in ours] == ["joined to single sign-on", "signed in"]
+    assert ada.has_usable_password()
+
+
+def test_whoever_came_in_once_is_known_by_the_providers_id(
+    client: Client, provider: OpenIDProvider
+) -> None:
+    ada = person("ada", email=PERSON["email"])
+    come_back(client)
+    get_user_model().objects.filter(pk=ada.pk).update(email="elsewhere@northwind.example")
+    again = Client()
+    assert come_back(again)["Location"] == "/review/"
+    assert again.get("/review/").context["user"] == ada
+
+
+@pytest.mark.parametrize(
+    ("claims", "accounts"),
+    [
+        ({}, []),
+        ({"email_verified": False}, [{"email": PERSON["email"]}]),
+        ({}, [{"email": PERSON["email"], "is_active": False}]),
+        ({}, [{"email": PERSON["email"]}, {"email": PERSON["email"]}]),
+    ],
+    ids=["no account", "address not verified", "account closed", "two accounts"],
+)
+def test_nobody_else_comes_in_and_no_account_is_made(
+    client: Client,
+    provider: OpenIDProvider,
+    claims: dict[str, Any],
+    accounts: list[dict[str, Any]],
+) -> None:
+    provider.claims |= claims
+    for place, fields in enumerate(accounts):
+        person(f"person_{place}", **fields)
+    answer = come_back(client)
+    assert "There is no account for you here" in answer.content.decode()
+    assert get_user_model().objects.count() == len(accounts)
+    assert client.get("/review/").status_code == HTTPStatus.FOUND
+
+
+def test_an_answer_that_was_not_asked_for_signs_nobody_in(
+    client: Client, provider: OpenIDProvider
+) -> None:
+    person("ada", email=PERSON["email"])
+    there = Client().get(BEGIN)["Location"]  # another browser began
+    back = httpx.get(there, follow_redirects=False).headers["Location"]
+    answer = client.get(back.removeprefix("http://testserver"))
+    assert "You are not signed in" in answer.content.decode()
+    assert client.get("/review/").status_code == HTTPStatus.FOUND
+
+
+def test_without_a_provider_no_page_speaks_of_it(client: Client) -> None:
+    assert "oidc" not in client.get("/login/").content.decode()
+    assert client.get(BEGIN).status_code == HTTPStatus.NOT_FOUND

@@ -1,0 +1,122 @@
+"""What rights a person holds, by themselves and by their groups: read once, with one query.
+
+Only here are the tables of rights read for a decision about what somebody may see or do. What was
+read is kept with the user object, which lives as long as a request: a right that is taken away is
+gone at the next one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from django.db import connection
+from django.db.models import Model, QuerySet
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+APPS = ("workflows", "reconciliation")
+KEPT_AS = "_rights_held"
+
+# In SQL, because every request of somebody asks it, and to build it anew takes longer than to
+# answer it: on objects by oneself and by groups, then on a kind of object as a whole.
+HELD = """
+    SELECT kind.app_label, permission.codename, kind.model, held.object_pk
+    FROM (
+        SELECT permission_id, object_pk FROM guardian_userobjectpermission
+        WHERE user_id = %(user)s
+        UNION ALL
+        SELECT theirs.permission_id, theirs.object_pk FROM guardian_groupobjectpermission theirs
+        JOIN auth_user_groups member USING (group_id) WHERE member.user_id = %(user)s
+        UNION ALL
+        SELECT permission_id, NULL FROM auth_user_user_permissions WHERE user_id = %(user)s
+        UNION ALL
+        SELECT theirs.permission_id, NULL FROM auth_group_permissions theirs
+        JOIN auth_user_groups member USING (group_id) WHERE member.user_id = %(user)s
+    ) held
+    JOIN auth_permission permission ON permission.id = held.permission_id
+    JOIN django_content_type kind ON kind.id = permission.content_type_id
+    WHERE kind.app_label = ANY (%(apps)s)
+"""
+
+Row = TypeVar("Row", bound=Model)
+Key = tuple[str, str]
+"""A right, "workflows.view_tenant", and the kind of object that it is about, "tenant"."""
+
+
+@dataclass(frozen=True)
+class Rights:
+    """Attributes:
+    on: the IDs, as text, of the objects that each right is held on.
+    everywhere: the rights that are held on a kind of object as a whole.
+    """
+
+    on: Mapping[Key, frozenset[str]]
+    everywhere: frozenset[Key]
+
+
+def rights_of(user: User) -> Rights:
+    """Everything that `user` holds. Superusers need none, and are not asked about."""
+    held: Rights | None = user.__dict__.get(KEPT_AS)
+    if held is None:
+        held = read(user)
+        user.__dict__[KEPT_AS] = held
+    return held
+
+
+def read(user: User) -> Rights:
+    on: dict[Key, set[str]] = defaultdict(set)
+    everywhere: set[Key] = set()
+    with connection.cursor() as cursor:
+        cursor.execute(HELD, {"user": user.pk, "apps": list(APPS)})
+        for app, codename, model, pk in cursor.fetchall():
+            key = (f"{app}.{codename}", model)
+            if pk is None:
+                everywhere.add(key)
+            else:
+                on[key].add(pk)
+    return Rights({key: frozenset(pks) for key, pks in on.items()}, frozenset(everywhere))
+
+
+def objects_with(user: User, right: str | Iterable[str], among: QuerySet[Row]) -> QuerySet[Row]:
+    """Those `among` which `user` holds the right on (any of several), also by holding it on
+    all of them."""
+    if not user.is_active:
+        return among.none()
+    if user.is_superuser:
+        return among
+    keys = [
+        (each, among.model._meta.model_name or "")
+        for each in ([right] if isinstance(right, str) else right)
+    ]
+    held = rights_of(user)
+    if not held.everywhere.isdisjoint(keys):
+        return among
+    return among.filter(pk__in={pk for key in keys for pk in held.on.get(key, ())})
+
+
+def holds(user: User, right: str, subject: Model) -> bool:
+    """Whether `user` holds the right on this very object: to act takes a right on the object."""
+    if not user.is_active:
+        return False
+    if user.is_superuser:
+        return True
+    key = (right, subject._meta.model_name or "")
+    return str(subject.pk) in rights_of(user).on.get(key, frozenset())
+
+
+def holds_everywhere(user: User, right: str, kind: type[Model]) -> bool:
+    """Whether `user` holds the right on all objects of that kind."""
+    if user.is_superuser or not user.is_active:
+        return user.is_active
+    return (right, kind._meta.model_name or "") in rights_of(user).everywhere
+
+
+def holds_on_any(user: User, right: str, kind: type[Model]) -> bool:
+    """Whether `user` holds the right on at least one object of that kind, which may be gone."""
+    if user.is_superuser or not user.is_active:
+        return user.is_active
+    return (right, kind._meta.model_name or "") in rights_of(user).on
