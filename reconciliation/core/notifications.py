@@ -18,6 +18,7 @@ class Kind(StrEnum):
 
     OPENED = "opened"
     ASSIGNED = "assigned"
+    PROPOSED = "proposed"
     DUE_SOON = "due_soon"
     OVERDUE = "overdue"
     WINDOW = "window"
@@ -30,7 +31,9 @@ class Kind(StrEnum):
 
 
 # What is said of a hold, and is worth nothing any more once it is decided or closed.
-OF_OPEN_HOLDS = frozenset({Kind.OPENED, Kind.ASSIGNED, Kind.DUE_SOON, Kind.OVERDUE, Kind.WINDOW})
+OF_OPEN_HOLDS = frozenset(
+    {Kind.OPENED, Kind.ASSIGNED, Kind.PROPOSED, Kind.DUE_SOON, Kind.OVERDUE, Kind.WINDOW}
+)
 
 
 class Rung(StrEnum):

@@ -30,6 +30,10 @@ SUMMARY = "summary"
 OF_HOLDS = {
     Kind.OPENED: ("Held", "A case waits for a person's decision."),
     Kind.ASSIGNED: ("Assigned to you", "A case was assigned to you."),
+    Kind.PROPOSED: (
+        "Needs a second person",
+        "Somebody has proposed a decision. Nothing moves until somebody else confirms it.",
+    ),
     Kind.DUE_SOON: ("Due soon", "A case is due soon, and nobody has decided it."),
     Kind.OVERDUE: ("Overdue", "A case is past its due time, and nobody has decided it."),
     Kind.WINDOW: (
@@ -43,6 +47,7 @@ OF_HOLDS = {
 COUNTED = {
     Kind.OPENED: "held",
     Kind.ASSIGNED: "assigned",
+    Kind.PROPOSED: "that need a second person",
     Kind.DUE_SOON: "due soon",
     Kind.OVERDUE: "overdue",
     Kind.WINDOW: "with a window that closes",
@@ -79,7 +84,8 @@ def is_worth_telling(notification: Notification) -> bool:
     if hold is None or notification.kind not in OF_OPEN_HOLDS:
         return True
     still_theirs = notification.kind != Kind.ASSIGNED or hold.assignee_id == notification.person_id
-    return hold.state == HoldState.OPEN and still_theirs
+    still_proposed = notification.kind != Kind.PROPOSED or hold.proposal_id is not None
+    return hold.state == HoldState.OPEN and still_theirs and still_proposed
 
 
 def visible(told: list[Notification], reader: User | None) -> list[Notification]:

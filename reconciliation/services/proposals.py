@@ -18,6 +18,7 @@ from reconciliation.core.states import DecisionKind, ProposalEndKind
 from reconciliation.models import DecisionProposal, Hold, ProposalEnd
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.offers import Ground, basis_of, what_was_shown
+from reconciliation.services.telling import tell_proposed
 
 if TYPE_CHECKING:
     from reconciliation.services.answers import Answer
@@ -46,6 +47,8 @@ def propose(ground: Ground, user: User, answer: Answer) -> DecisionProposal:
     Hold.objects.filter(pk=hold.pk).update(proposal=proposal, version=F("version") + 1)
     detail = {"proposal": str(proposal.pk), "kind": str(answer.kind), "hold": str(hold.pk)}
     add_entry(actor_of(user), "proposed", subject_of(proposal), detail)
+    assert hold.queue is not None, "only a queue asks for two"
+    tell_proposed(proposal, access.other_seconds(user, hold.queue))
     log.info("hold.proposed", hold=str(hold.pk), run=str(hold.run_id), kind=answer.kind)
     return proposal
 

@@ -7,13 +7,17 @@ told of, whichever process dies.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
+
+from django.contrib.auth.models import User
 
 from reconciliation.core.notifications import Kind, Rung, Step
 from reconciliation.core.rehearsals import NAME as REHEARSALS
 from reconciliation.models import (
     Channel,
+    DecisionProposal,
     Hold,
     Notification,
     Provider,
@@ -31,6 +35,18 @@ def tell_proven(hold: Hold) -> None:
     """Proof came late, and has closed a hold that people were told of."""
     cause = f"proven:{hold.pk}"
     tell(Notification(kind=Kind.PROVEN, cause=cause, hold=hold, rung=Rung.ASSIGNEE))
+
+
+def tell_proposed(proposal: DecisionProposal, seconds: Iterable[User]) -> None:
+    """A decision waits for a second person: those who may confirm it hear, else administrators."""
+    hold, cause = proposal.hold, f"proposed:{proposal.pk}"
+    others = list(seconds)
+    for person in others:
+        each = f"{cause}:{person.pk}"
+        tell(Notification(kind=Kind.PROPOSED, cause=each, hold=hold, person=person))
+    if not others:
+        rung = Rung.ADMINISTRATORS
+        tell(Notification(kind=Kind.PROPOSED, cause=cause, hold=hold, rung=rung))
 
 
 def tell_step(hold: Hold, step: Step) -> None:

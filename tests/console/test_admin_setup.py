@@ -265,7 +265,7 @@ def test_owners_that_are_set_get_their_rights_and_are_on_record(admin: Client) -
     detail = entries["set owners"].detail
     assert (detail["before"], detail["after"]) == (["reviewer_1"], ["owner_1"])
     assert entries["set up"].detail["changes"] == {
-        "approvals_needed": ["one person", "two people"],
+        "approvals_needed": [1, 2],
         "due_after": ["4:00:00", "2:00:00"],
         "tenant": [None, "Northwind"],
     }

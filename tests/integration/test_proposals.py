@@ -23,9 +23,11 @@ from reconciliation.models import (
     DecisionProposal,
     Evidence,
     Hold,
+    Notification,
     Operation,
     ProposalEnd,
 )
+from reconciliation.selectors.letters import is_worth_telling
 from reconciliation.services.answers import Verdict
 from reconciliation.services.audit import first_broken_entry
 from reconciliation.services.confirming import settle_proposal
@@ -196,6 +198,20 @@ def test_two_are_needed_from_the_queue_s_amount_on(
     hold = two_needed(Hold.objects.get(run=run), Decimal(second_from))
     given = record_decision(hold.pk, person(), answer_on(hold, ABANDON))
     assert isinstance(given, DecisionProposal) is proposed
+
+
+def test_those_who_may_confirm_are_told_and_else_the_administrators(two: Hold) -> None:
+    propose(two)
+    (told,) = Notification.objects.filter(kind="proposed")
+    assert (told.person, told.rung) == (None, "administrators")  # nobody else may confirm here
+    settle_as(two, WITHDRAW, person())
+    second = seconder_of(two.queue)
+    proposal = propose(two)
+    told = Notification.objects.get(cause=f"proposed:{proposal.pk}:{second.pk}")
+    assert (told.person, is_worth_telling(told)) == (second, True)
+    settle_as(two, CONFIRM, second)
+    told.refresh_from_db()
+    assert not is_worth_telling(told)
 
 
 # --- one at a time, and each once -------------------------------------------------------------
