@@ -248,6 +248,16 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
 }
 
 
+# Not decided on the way of an operation: it was settled, and its run had gone on, when a record
+# came that contradicts that. Somebody has to look, and nothing is moved by it.
+CONFLICT_LATER = "conflict_later"
+LATER = Sentence(
+    "It was settled, and after that a record was found that does not fit, or a second one.",
+    "Whether the effect is there twice, or is another one than was meant.",
+    "Someone who can say which record is right, and undo the other one at the provider.",
+)
+
+
 class WaitReason(StrEnum):
     IN_FLIGHT = "in_flight"
     PAUSE = "pause"

@@ -33,6 +33,14 @@ CANNOT_BE_CALLED_BACK = (
 )
 
 
+MOVING = (
+    DecisionKind.SEND_AGAIN,
+    DecisionKind.REPLACE,
+    DecisionKind.UNDO,
+    DecisionKind.ABANDON,
+)
+
+
 @dataclass(frozen=True)
 class Option:
     """One decision, whether it is offered, and if not, why and what would make it possible."""
@@ -49,6 +57,10 @@ def options(facts: Facts, now: datetime, undoing: Undoing = Undoing.NOT_DECLARED
     Args:
         undoing: whether its workflow says how its effect is taken back.
     """
+    if facts.state.is_settled:
+        # A record has contradicted it since: nothing of it is moved any more.
+        offers = [applied(facts), keep_holding(), *map(settled, MOVING)]
+        return sorted(offers, key=lambda option: not option.allowed)
     offers = [
         applied(facts),
         send_again(facts, now),
@@ -169,6 +181,15 @@ def why_not_again(facts: Facts, reason: HoldReason) -> tuple[str, str]:
         )
     sentence = HOLD_SENTENCES[reason]
     return (sentence.known, sentence.settles)
+
+
+def settled(kind: DecisionKind) -> Option:
+    return Option(
+        kind,
+        False,
+        "It is settled, and its run has gone on: nothing of it is sent or given up any more.",
+        "Saying which record is right, and undoing the other one at the provider.",
+    )
 
 
 def abandon() -> Option:

@@ -85,7 +85,7 @@ SAID_BY_PROVIDER = frozenset(EvidenceKind) - {EvidenceKind.OPERATOR}
 def must_ask_first(kind: DecisionKind, facts: Facts, now: datetime) -> bool:
     """Whether the provider must be asked again before `kind`: it can be, and what it said last is
     older than `FRESH`. That it could not be asked counts as asked."""
-    if kind not in RESTS_ON_EVIDENCE or not facts.sent:
+    if kind not in RESTS_ON_EVIDENCE or not facts.sent or facts.state.is_settled:
         return False
     if facts.contract.look_up is None or facts.elsewhere:
         return False

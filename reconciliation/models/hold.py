@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from reconciliation.core.facts import CONFLICT_LATER
 from reconciliation.core.states import HoldState
 from reconciliation.models.operation import Operation
 from reconciliation.models.queue import ReviewQueue
@@ -78,9 +79,17 @@ class Hold(models.Model):
             models.UniqueConstraint(
                 name="hold_one_open_per_event", fields=["event"], condition=Q(state=HoldState.OPEN)
             ),
-            # A run waits for one person's answer at a time.
+            # A run waits for one person's answer at a time; for one about what is settled it
+            # does not wait.
             models.UniqueConstraint(
-                name="hold_one_open_per_run", fields=["run"], condition=Q(state=HoldState.OPEN)
+                name="hold_one_open_per_run",
+                fields=["run"],
+                condition=Q(state=HoldState.OPEN) & ~Q(reason=CONFLICT_LATER),
+            ),
+            models.UniqueConstraint(
+                name="hold_one_later_conflict",
+                fields=["operation"],
+                condition=Q(state=HoldState.OPEN, reason=CONFLICT_LATER),
             ),
         ]
         indexes = [

@@ -113,6 +113,8 @@ def decide_parts(case: Case, attempted: Attempted) -> DecideParts:
 
 def lede(case: Case) -> str:
     """One plain sentence or two: what is known, and what is needed."""
+    if case.hold is not None and case.state.is_settled:
+        return f"{case.hold.message} Its run has gone on and is not moved by it."
     if case.hold is not None:
         return f"{case.hold.message} Nothing more is sent until someone decides."
     if not case.state.is_settled:

@@ -49,6 +49,7 @@ def in_words(case: Case, offer: Option, draft: Draft, seconds: Seconds) -> Decis
 def asked_need(case: Case, kind: DecisionKind) -> Need | None:
     """That the provider was asked lately, for what rests on what it says."""
     rests = kind in RESTS_ON_EVIDENCE and bool(case.facts.sent) and not case.facts.elsewhere
+    rests = rests and not case.state.is_settled
     if not rests or case.contract.look_up is None:
         return None
     last = last_said(case.facts)
@@ -61,7 +62,26 @@ def asked_need(case: Case, kind: DecisionKind) -> Need | None:
 # --- what each does ---------------------------------------------------------------------------
 
 
+def still_right(draft: Draft) -> dict[str, Any]:
+    """Of what was settled, and is contradicted since."""
+    return {
+        "title": "It is done: say which record is right",
+        "consequence": "The record that you name is kept beside the others. Nothing is sent, and "
+        "neither the operation nor its run moves.",
+        "button": "Record: this record is right",
+        "then": ("The case is closed. The operation stays as it was settled.",),
+        "warning": "What is there twice has to be undone at the provider.",
+        "needs": (
+            Need("The record at the provider", bool(draft.resource), "its ID, as written there"),
+            note_need(draft),
+        ),
+        "needs_resource": True,
+    }
+
+
 def applied(case: Case, draft: Draft) -> dict[str, Any]:
+    if case.state.is_settled:
+        return still_right(draft)
     accepts = case.state is OperationState.POSTCONDITION_FAILED
     verifies = case.contract.verifies and not accepts
     check = f"{case.provider} is asked whether the result is as it should be." if verifies else ""

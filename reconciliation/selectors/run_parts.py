@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from reconciliation import access
+from reconciliation.core.facts import CONFLICT_LATER
 from reconciliation.core.states import EvidenceKind, HoldState, OperationState, TransmissionState
 from reconciliation.models import (
     AuditEntry,
@@ -85,7 +86,9 @@ class Rows:
 
     @cached_property
     def open_hold(self) -> Hold | None:
-        return next((hold for hold in self.holds if hold.state == HoldState.OPEN), None)
+        """The one that the run waits for."""
+        opened = (hold for hold in self.holds if hold.state == HoldState.OPEN)
+        return next((hold for hold in opened if hold.reason != CONFLICT_LATER), None)
 
     def sends_of(self, operation: Operation) -> list[Transmission]:
         return [row for row in self.transmissions if row.operation_id == operation.pk]

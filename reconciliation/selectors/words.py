@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Prefetch
 
-from reconciliation.core.facts import HOLD_SENTENCES, HoldReason, Sentence
+from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, HoldReason, Sentence
 from reconciliation.core.states import DecisionKind
 from reconciliation.models import Decision, DecisionProposal, Hold, Operation, Shift
 from reconciliation.pages import Owner, Recorded, Window
@@ -65,7 +65,7 @@ def sentence_of_reason(hold: Hold) -> Sentence:
         settles = RUN_HOLDS.get(hold.reason, "Someone who knows how the run should go on.")
         return Sentence(hold.message, "", settles)
     try:
-        return HOLD_SENTENCES[HoldReason(hold.reason)]
+        return LATER if hold.reason == CONFLICT_LATER else HOLD_SENTENCES[HoldReason(hold.reason)]
     except ValueError:
         return Sentence(hold.message, "", "A recorded decision.")
 

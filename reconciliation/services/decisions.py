@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 
 from reconciliation import access
 from reconciliation.core.errors import AlreadyDecided, InvalidDecision
-from reconciliation.core.facts import HoldReason
+from reconciliation.core.facts import CONFLICT_LATER, HoldReason
 from reconciliation.core.states import (
     DecisionKind,
     EvidenceKind,
@@ -186,6 +186,8 @@ def act(hold: Hold, decision: Decision) -> None:
     Hold.objects.filter(pk=hold.pk).update(
         state=HoldState.DECIDED, closed_at=Now(), version=F("version") + 1, proposal=None
     )
+    if hold.reason == CONFLICT_LATER:
+        return  # its operation is settled, and its run has gone on
     if hold.operation is not None:
         move_operation(hold.operation, kind)
     move_run(hold.held_run, kind)

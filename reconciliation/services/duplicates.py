@@ -22,6 +22,7 @@ from reconciliation.core.states import EvidenceKind
 from reconciliation.models import Evidence, Operation, Provider
 from reconciliation.models.evidence import DUPLICATE_AUDIT
 from reconciliation.sealing import unseal
+from reconciliation.services.holds import is_settled_now, open_later_conflict
 from reconciliation.services.ledger import WITH_PROVIDER
 from reconciliation.services.providers import contract_of
 from reconciliation.services.reconcile import asked
@@ -135,6 +136,7 @@ def keep_double(operation: Operation, resources: tuple[str, ...]) -> bool:
         return False
     failpoint("before_duplicate")
     with transaction.atomic():
+        came_later = is_settled_now(operation)
         contradict(operation, f"{' and '.join(resources)} for one operation")
         for resource in new or resources[-1:]:
             Evidence.objects.create(
@@ -144,6 +146,8 @@ def keep_double(operation: Operation, resources: tuple[str, ...]) -> bool:
                 source=DUPLICATE_AUDIT,
                 detail_redacted=f"one of {len(resources)} effects of this operation",
             )
+        if came_later:
+            open_later_conflict(operation)
     failpoint("after_duplicate")
     log.error("duplicate.found", operation=str(operation.pk), effects=len(resources))
     return True

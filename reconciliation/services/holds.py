@@ -9,7 +9,7 @@ import structlog
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
+from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, HoldReason
 from reconciliation.core.states import HoldState, OperationState
 from reconciliation.models import Hold, Operation, ReviewQueue
 from reconciliation.services.audit import add_entry
@@ -49,6 +49,21 @@ def not_ready(missing: tuple[str, ...]) -> str:
 def open_run_hold(claim: Claim, reason: str, message: str) -> None:
     """Hold a run's step for a person, in the transaction that moves the run."""
     open_hold(claim.run, None, queue_for(claim.tenant, None), reason, message)
+
+
+def is_settled_now(operation: Operation) -> bool:
+    """Whether it is settled by now; its row stays locked, and before the audit record is."""
+    rows = Operation.objects.select_for_update().filter(pk=operation.pk)
+    return OperationState(rows.values_list("state", flat=True).get()).is_settled
+
+
+def open_later_conflict(operation: Operation) -> None:
+    """Hold a settled operation, which the caller has locked, for a person: a record contradicts it.
+    Its run is not moved; a hold for the same that is open already is enough."""
+    open_ones = operation.holds.filter(state=HoldState.OPEN, reason=CONFLICT_LATER)
+    if not open_ones.exists():
+        queue = queue_for(operation.run.tenant_id, operation)
+        open_hold(operation.run_id, operation, queue, CONFLICT_LATER, str(LATER))
 
 
 def open_hold(

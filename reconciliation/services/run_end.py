@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from reconciliation.core.facts import CONFLICT_LATER
 from reconciliation.core.states import SETTLED, HoldState, OperationState
 from reconciliation.models import Hold, Operation
 from reconciliation.services.audit import add_entry
@@ -54,6 +55,8 @@ class OpenParts:
 
 def close_open_holds(runs: Collection[UUID], by: str, why: str, which: Q | None = None) -> None:
     holds = Hold.objects.filter(which or Q(), run__in=runs, state=HoldState.OPEN)
+    # What contradicts a settled operation is to be looked at, however its run ends.
+    holds = holds.exclude(reason=CONFLICT_LATER)
     closed: dict[UUID, list[str]] = {}
     for run, hold in holds.order_by("run_id", "pk").values_list("run_id", "pk"):
         closed.setdefault(run, []).append(str(hold))

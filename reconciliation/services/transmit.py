@@ -38,6 +38,7 @@ from reconciliation.models import Evidence, Operation, Provider, Transmission
 from reconciliation.sealing import REDACTED, unseal
 from reconciliation.services.audit import add_entry
 from reconciliation.services.dispatch import dispatch_now
+from reconciliation.services.holds import is_settled_now, open_later_conflict
 from reconciliation.services.ledger import ensure_held, is_written_down, lock_held
 from reconciliation.services.providers import adapter_of, contract_of
 from reconciliation.services.telling import tell_contradicted
@@ -254,13 +255,15 @@ def add_record_evidence(
     # A record that carries our marker and names nothing that could be kept proves nothing.
     fits = comparison.fit is Fit.MATCH and bool(record.resource)
     another = fits and another_resource(operation, record.resource)
+    conflicts = bool(another) or not fits
+    came_later = conflicts and is_settled_now(operation)
     if another:
         contradict(operation, f"{another} and {record.resource} for one operation")
     Evidence.objects.create(
         operation=operation,
         transmission=transmission,
-        kind=kind if fits and not another else EvidenceKind.CONFLICT,
-        completes=fits and not another,
+        kind=EvidenceKind.CONFLICT if conflicts else kind,
+        completes=not conflicts,
         resource=record.resource,
         differences=[shown_difference(operation, each) for each in comparison.differences],
         agreements=[shown_agreement(operation, each) for each in comparison.agreements],
@@ -268,6 +271,8 @@ def add_record_evidence(
         observed_at=observed_at or database_now(),
         detail_redacted=f"also {another}" if another else "",
     )
+    if came_later:
+        open_later_conflict(operation)
 
 
 ALWAYS_SHOWN = ("operation", "account", "region")

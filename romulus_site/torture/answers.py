@@ -102,3 +102,8 @@ def more(input: Input, visit: int) -> str:
 def payload(number: int) -> Input:
     """What the event for the run of that number brings."""
     return {"n": number, "value": number * 13}
+
+
+def event_body(number: int, event_id: str, type: str, correlation: str) -> Input:
+    """The same as its sender sends it."""
+    return {"id": event_id, "type": type, "correlation": correlation} | payload(number)

@@ -63,7 +63,7 @@ def deliver(event_id: str, type: str, correlation: str, number: int) -> dict[str
         event_id=event_id,
         type=type,
         correlation=correlation,
-        body=json.dumps(answers.payload(number)).encode(),
+        body=json.dumps(answers.event_body(number, event_id, type, correlation)).encode(),
         content_type="application/json",
     )
     receipt = receive(incoming)

@@ -29,6 +29,7 @@ from romulus_site.torture.pulse import Pulse, unplanned
 from romulus_site.torture.scene import NotSetUp, Scene
 from romulus_site.torture.sendings import PlannedSending
 from romulus_site.torture.strikes import Strikes, strikes_of
+from romulus_site.torture.web import WebServer
 from romulus_site.torture.workers import Staff, WorkerProcess
 from workflows.models import Run
 
@@ -87,6 +88,7 @@ class Player:
         self._plan, self._scene, self._workers, self._say = plan, scene, workers, say
         self._staff = Staff(scene.folder, scene.clock)
         self._clerk = Clerk(scene.folder)
+        self._web = WebServer(scene.folder)
         self._pulse = Pulse(scene.dsn, scene.clock.now, plan.lease)
         self.performance = Performance()
         self._began = 0.0
@@ -101,6 +103,7 @@ class Player:
         try:
             self._pulse.start()
             self._clerk.start()
+            self._web.start()
             first = [self._staff.hire() for _ in range(self._workers)]
             if not wait_until(lambda: all(each.is_ready() for each in first), READY_SECONDS):
                 raise NotSetUp(f"The workers did not start; see {self._scene.folder / 'logs'}")
@@ -115,6 +118,7 @@ class Player:
             self._staff.end()
         finally:
             self._clerk.stop()
+            self._web.stop()
             self._staff.kill_all()
             self._pulse.stop()
         return self._told()
@@ -183,7 +187,12 @@ class Player:
         self.performance.started[run.number] = UUID(told["run"])
 
     def _send(self, sending: PlannedSending) -> None:
-        """As a sender does: again, until there is an answer."""
+        """As a sender does: again, until there is an answer. Every second run's over HTTP."""
+        if sending.run % 2 == 0 and not sending.failpoint:
+            over_http = self._web.deliver(sending)
+            delivery = Delivery(sending, over_http.outcome, over_http.tries)
+            self.performance.deliveries.append(delivery)
+            return
         if sending.failpoint:
             self._clerk.arm(sending.failpoint)
         told = self._clerk.ask(

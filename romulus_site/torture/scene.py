@@ -31,8 +31,10 @@ from romulus_site.torture.clock import Clock
 from romulus_site.torture.flows import MARKS
 from romulus_site.torture.settings import QUEUES
 from workflows.models import EventSource, Tenant
+from workflows.services.sources import add_secret
 
 TENANT, PERSON, SOURCE = "torture", "torturer", "torture"
+SECRET = "torture-torture-torture-torture-torture"  # noqa: S105 (of a database that is dropped)
 PERSONALITIES = ("keyed", "lookup", "blind")
 TRUST = "The destination ships with Romulus, whose tests show what it claims."
 # Short pauses, so that what is tried again is tried before the torture is over.
@@ -125,9 +127,10 @@ def set_up_providers(url: str) -> None:
 
 def set_up_source() -> None:
     """Where the events of the tenant come from."""
-    EventSource.objects.create(
+    source = EventSource.objects.create(
         slug=SOURCE, name="Torture", tenant=Tenant.objects.get(slug=TENANT), scheme="internal"
     )
+    add_secret(source, "first", by=f"command:{PERSON}", value=SECRET)
 
 
 def quick_contract(personality: str, person: User) -> ContractVersion:

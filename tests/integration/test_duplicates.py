@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import io
 import json
+from http import HTTPStatus
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
 
-from reconciliation.models import AuditEntry, Operation, Provider
+from reconciliation.models import AuditEntry, Hold, Operation, Provider
+from reconciliation.services.decisions import offers_on
+from reconciliation.services.holds import open_hold
+from tests.deciding import ABANDON, APPLIED, KEEP_HOLDING, SEND_AGAIN, decide
 from tests.destination import MACHINES, RunningDestination, machine
-from tests.factories import ready_provider, settled, started_run
+from tests.factories import administrator, ready_provider, settled, started_run
+from workflows.models import Run
+from workflows.services.stopping import cancel_run
 
 pytestmark = pytest.mark.django_db
 
@@ -68,6 +76,47 @@ def test_a_double_is_reported_kept_once_and_stops_repeats(
     assert AuditEntry.objects.filter(verb="contract contradicted").count() == 1
     double.refresh_from_db()
     assert double.state == "verified"
+
+
+def test_a_double_of_what_is_settled_is_held_for_a_person_and_moves_nothing(
+    destination: RunningDestination, client: Client
+) -> None:
+    (double,) = machines(destination, "w1")
+    second_effect(destination, double)
+    before = Run.objects.values().get()
+    for _ in range(2):
+        audited("machines")  # one hold, however often it is found
+    hold = Hold.objects.get()
+    assert (hold.reason, hold.state, hold.operation) == ("conflict_later", "open", double)
+    assert Run.objects.values().get() == before
+
+    offers = {offer.kind: offer.allowed for offer in offers_on(hold)}
+    assert offers == {APPLIED: True, KEEP_HOLDING: True, SEND_AGAIN: False, ABANDON: False}
+    client.force_login(administrator())
+    page = client.get(reverse("operation", args=[double.pk]))
+    assert page.status_code == HTTPStatus.OK
+    assert "Its run has gone on and is not moved by it." in page.content.decode()
+    decide(hold, APPLIED, by=administrator(), resource=double.resource)
+    hold.refresh_from_db()
+    double.refresh_from_db()
+    assert (hold.state, double.state) == ("decided", "verified")
+    assert Run.objects.values().get() == before
+
+
+def test_a_run_may_be_held_beside_a_conflict_of_what_it_has_settled(
+    destination: RunningDestination,
+) -> None:
+    (double,) = machines(destination, "w1")
+    second_effect(destination, double)
+    audited("machines")
+    open_hold(double.run_id, None, None, "step_failed", "It is held for something else.")
+    assert set(Hold.objects.filter(state="open").values_list("reason", flat=True)) == {
+        "conflict_later",
+        "step_failed",
+    }
+    Run.objects.filter(pk=double.run_id).update(state="held", finished_at=None)
+    cancel_run(double.run_id, by="ada")
+    assert Hold.objects.get(state="open").reason == "conflict_later"
 
 
 def test_what_cannot_be_listed_or_asked_for_is_told_of(destination: RunningDestination) -> None:

@@ -100,3 +100,16 @@ def test_what_cannot_be_called_back_is_not_repeated_on_a_person_s_word_and_absen
         DecisionKind.SEND_AGAIN, facts(FINAL_LOOKED_UP, LOST, seen=(ABSENT,), state=HELD), at(60)
     )
     assert (offer.allowed, "cannot be called back" in offer.why_not) == (False, True)
+
+
+def test_nothing_of_what_is_settled_is_moved_whatever_contradicts_it_later() -> None:
+    about = replace(WRONG, state=OperationState.VERIFIED)
+    for kind in (
+        DecisionKind.SEND_AGAIN,
+        DecisionKind.REPLACE,
+        DecisionKind.UNDO,
+        DecisionKind.ABANDON,
+    ):
+        offer = option(kind, about, at(60), Undoing.DECLARED)
+        assert (offer.allowed, "It is settled" in offer.why_not) == (False, True)
+    assert option(DecisionKind.APPLIED, about, at(60)).allowed

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from reconciliation.core.facts import CONFLICT_LATER
 from reconciliation.core.states import DecisionKind, HoldState
 from reconciliation.models import Hold, Operation
 from romulus_site.torture.checks.ledger import is_struck, lost_answers, met_fault
@@ -70,7 +71,7 @@ def one_end(record: Record) -> Iterator[str]:
 
 def held(record: Record) -> Iterator[str]:
     for run in record.runs:
-        opened = [h for h in record.holds_of.get(run.pk, []) if h.state == HoldState.OPEN]
+        opened = [h for h in record.holds_of.get(run.pk, []) if holds_its_run(h)]
         if run.state == RunState.HELD and len(opened) != 1:
             yield f"{record.name(run)} is held, and has {len(opened)} open holds"
         if run.state != RunState.HELD and opened:
@@ -89,7 +90,12 @@ def end_of(record: Record, run: Run) -> str:
 
 def open_hold(record: Record, run: Run) -> Hold | None:
     holds = record.holds_of.get(run.pk, [])
-    return next((hold for hold in holds if hold.state == HoldState.OPEN), None)
+    return next((hold for hold in holds if holds_its_run(hold)), None)
+
+
+def holds_its_run(hold: Hold) -> bool:
+    """A later conflict, of what is settled, holds nothing up."""
+    return hold.state == HoldState.OPEN and hold.reason != CONFLICT_LATER
 
 
 def expected(record: Record) -> Iterator[str]:

@@ -102,7 +102,9 @@ def answered(record: Record, run: Run, attempt: Attempt, found: Any) -> str:
         "type": event.type,
         "correlation": event.correlation,
         "source": SOURCE,
-        "payload": answers.payload(run.input["n"]),
+        "payload": answers.event_body(
+            run.input["n"], event.event_id or "", event.type, event.correlation
+        ),
     }
     told = {name: value for name, value in (found or {}).items() if name != "received_at"}
     if told != should or datetime.fromisoformat(found["received_at"]) != event.received_at:
