@@ -9,7 +9,7 @@ from uuid import UUID
 from django import forms
 
 from reconciliation.core.states import DecisionKind
-from reconciliation.pages import Draft, EvidenceChoice
+from reconciliation.decision_pages import Draft, EvidenceChoice
 from reconciliation.services.answers import MIN_NOTE, Answer, Verdict, VerdictGiven
 from reconciliation.services.corrections import CorrectionGiven
 

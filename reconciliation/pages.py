@@ -28,22 +28,27 @@ page otherwise (told apart by the `HX-Target` header):
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, Literal
 from uuid import UUID
 
 from reconciliation.core.classify import BEFORE_SEND, Phase
 from reconciliation.core.states import TransmissionState
-from reconciliation.decision_pages import CorrectionForm, Linked, ProposalShown
+from reconciliation.decision_pages import (
+    CorrectionForm,
+    DecisionForm,
+    Linked,
+    Overtaken,
+    ProposalShown,
+    Recorded,
+)
 from workflows.core.durations import took
 from workflows.core.near_misses import Pieces
 from workflows.pages import Export, Fact, Link, Pager
 
 # A window that ends within the hour is said to be closing: time to wake someone and decide.
 CLOSING = timedelta(hours=1)
-
-NOTE_AT_LEAST = 20  # characters: less says nothing to whoever reads the record later
 
 
 # --- parts ------------------------------------------------------------------------------------
@@ -300,128 +305,7 @@ class RecordEntry:
     by: str
 
 
-# --- the decision -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """Something the decision needs; the server says whether it is there."""
-
-    text: str
-    met: bool
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionOption:
-    """One of the six decisions. All six are shown; those not allowed say why.
-
-    Attributes:
-        kind: `applied send_again replace undo abandon keep_holding`; of a run that is held
-            itself `try_again fail_run keep_holding`.
-        button: names the outcome, "Record: it is done".
-        then: what starts when it is recorded, in order.
-        warning: what cannot be called back, or how it can be corrected.
-    """
-
-    kind: str
-    title: str
-    consequence: str
-    allowed: bool
-    button: str = ""
-    why_not: str = ""
-    what_would_help: str = ""
-    needs: tuple[Need, ...] = ()
-    then: tuple[str, ...] = ()
-    warning: str = ""
-    needs_resource: bool = False
-    needs_until: bool = False
-    takes_two: bool = False  # somebody else confirms it before anything moves
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceChoice:
-    """A record that a decision may rest on; `value` is what the form posts as `evidence`."""
-
-    value: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What was typed, kept as it was."""
-
-    kind: str = ""
-    note: str = ""
-    resource: str = ""
-    evidence: str = ""
-    code: str = ""
-    until: str = ""
-
-    @property
-    def typed(self) -> dict[str, str]:
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionForm:
-    """The form of a case that the reader may decide.
-
-    `url` takes the decision, `draft_url` what is typed; `page_url` is the page of the case.
-    `draft_saved_at`: when what `draft` holds was kept, where it was typed earlier.
-    """
-
-    url: str
-    page_url: str
-    subject: Literal["operation", "run"]
-    options: tuple[DecisionOption, ...]
-    code: str  # the last six characters of the subject's ID, to be typed
-    version: int  # of the hold as it was read
-    token: str  # posted once: a repeat gets the first answer
-    read_at: datetime
-    evidence: tuple[EvidenceChoice, ...] = ()
-    draft: Draft = field(default=Draft())
-    errors: dict[str, str] = field(default_factory=dict)
-    draft_url: str = ""
-    draft_saved_at: datetime | None = None
-
-    @property
-    def takes_two(self) -> bool:
-        return any(option.takes_two for option in self.offered)
-
-    @property
-    def offered(self) -> tuple[DecisionOption, ...]:
-        return tuple(option for option in self.options if option.allowed)
-
-    @property
-    def not_offered(self) -> tuple[DecisionOption, ...]:
-        return tuple(option for option in self.options if not option.allowed)
-
-    @property
-    def note_at_least(self) -> int:
-        return NOTE_AT_LEAST
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A decision on the record; `state` as in the vocabulary of decisions."""
-
-    title: str
-    note: str
-    by: str
-    at: datetime
-    state: str = "recorded"
-
-
-@dataclass(frozen=True, slots=True)
-class Overtaken:
-    """Somebody decided first, or proof arrived (`theirs` is None): ours had no effect."""
-
-    message: str  # who or what was first
-    theirs: Recorded | None
-    title: str  # what was chosen
-    note: str  # what was typed
-    at: datetime
+# --- the cases ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

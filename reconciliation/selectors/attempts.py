@@ -7,8 +7,8 @@ from typing import Literal
 from uuid import uuid4
 
 from reconciliation.core.errors import AlreadyDecided
+from reconciliation.decision_pages import Draft
 from reconciliation.models import Hold
-from reconciliation.pages import Draft
 
 Subject = Literal["operation", "run"]
 PAGES = {"operation": "operation", "run": "held_run"}  # names of addresses

@@ -9,9 +9,15 @@ from django.contrib.auth.models import User
 
 from reconciliation.access import why_not_decide
 from reconciliation.core.states import DecisionKind
-from reconciliation.decision_pages import CorrectionForm, ProposalShown
+from reconciliation.decision_pages import (
+    CorrectionForm,
+    DecisionForm,
+    DecisionOption,
+    EvidenceChoice,
+    ProposalShown,
+    Recorded,
+)
 from reconciliation.models import Decision, DecisionDraft
-from reconciliation.pages import DecisionForm, DecisionOption, EvidenceChoice, Recorded
 from reconciliation.selectors.attempts import Attempted
 from reconciliation.selectors.forms_shown import correction_of, form_of, may_not_decide
 from reconciliation.selectors.two_people import proposal_shown

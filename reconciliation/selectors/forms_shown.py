@@ -11,15 +11,15 @@ from django.urls import reverse
 from reconciliation.access import why_not_decide
 from reconciliation.core import standing
 from reconciliation.core.states import DecisionKind
-from reconciliation.decision_pages import CorrectionForm
-from reconciliation.models import Decision, DecisionDraft, DecisionProposal, Hold
-from reconciliation.pages import (
+from reconciliation.decision_pages import (
+    CorrectionForm,
     DecisionForm,
     DecisionOption,
     Draft,
     EvidenceChoice,
     Overtaken,
 )
+from reconciliation.models import Decision, DecisionDraft, DecisionProposal, Hold
 from reconciliation.selectors.attempts import PAGES, Attempted, new_token, subject_of
 from reconciliation.selectors.words import DECISIONS, name_of, owners_of, proposed, recorded
 from reconciliation.services.answers import code_of

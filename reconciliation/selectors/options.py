@@ -12,7 +12,7 @@ from reconciliation.core.decide import unresolved_sends
 from reconciliation.core.options import Option, options
 from reconciliation.core.standing import RESTS_ON_EVIDENCE, last_said, must_ask_first
 from reconciliation.core.states import DecisionKind, OperationState
-from reconciliation.pages import NOTE_AT_LEAST, DecisionOption, Draft, Need
+from reconciliation.decision_pages import NOTE_AT_LEAST, DecisionOption, Draft, Need
 from reconciliation.selectors.case import Case
 from reconciliation.selectors.two_people import Seconds, for_two, seconds_of
 from reconciliation.selectors.words import listed

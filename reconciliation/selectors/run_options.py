@@ -7,8 +7,8 @@ from dataclasses import replace
 from django.contrib.auth.models import User
 
 from reconciliation.core.states import DecisionKind
+from reconciliation.decision_pages import DecisionOption, Draft, Need
 from reconciliation.models import Hold
-from reconciliation.pages import DecisionOption, Draft, Need
 from reconciliation.selectors.options import note_need
 from reconciliation.selectors.two_people import for_two, seconds_of
 from reconciliation.services.offers import Ground

@@ -11,9 +11,8 @@ from django.urls import reverse
 from reconciliation import access
 from reconciliation.core import standing
 from reconciliation.core.states import DecisionKind
-from reconciliation.decision_pages import ProposalShown, VerdictForm
+from reconciliation.decision_pages import DecisionOption, Need, ProposalShown, VerdictForm
 from reconciliation.models import Hold
-from reconciliation.pages import DecisionOption, Need
 from reconciliation.selectors.attempts import PAGES, Attempted, new_token, subject_of
 from reconciliation.selectors.words import DECISIONS, listed, name_of
 from reconciliation.services.answers import code_of

@@ -11,8 +11,9 @@ from django.db.models import Prefetch
 
 from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, HoldReason, Sentence
 from reconciliation.core.states import DecisionKind
+from reconciliation.decision_pages import Recorded
 from reconciliation.models import Decision, DecisionProposal, Hold, Operation, Shift
-from reconciliation.pages import Owner, Recorded, Window
+from reconciliation.pages import Owner, Window
 from reconciliation.services.providers import contract_of
 from reconciliation.services.rota import on_call_at
 
