@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db import connection
-from django.db.models import Exists, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Exists, OuterRef, Q, QuerySet, TextField
+from django.db.models.functions import Cast, Now
 from django.http import Http404
+from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import get_users_with_perms
 
 from reconciliation.core import standing
@@ -34,6 +35,7 @@ from reconciliation.models import (
     ReviewQueue,
 )
 from workflows.access import visible_runs, visible_tenants
+from workflows.models import Tenant
 from workflows.rights import holds, objects_with
 from workflows.services.runs import STARTED
 
@@ -41,6 +43,18 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
     from workflows.models import Run
+
+
+# What a hold is shown with.
+SHOWN_WITH = (
+    "run__tenant",
+    "event__source",
+    "event__tenant",
+    "queue",
+    "assignee",
+    "operation__contract_version",
+    "operation__provider",
+)
 
 
 def visible_queues(user: User) -> QuerySet[ReviewQueue]:
@@ -78,13 +92,18 @@ def switchable_providers(user: User) -> QuerySet[Provider]:
     return objects_with(user, "reconciliation.pause_dispatch", Provider.objects.all())
 
 
+def stops_in_force() -> QuerySet[DispatchStop]:
+    """The switches that stop something now, whoever may see that."""
+    in_force = DispatchStop.objects.filter(Q(until=None) | Q(until__gt=Now()))
+    return in_force.select_related("provider", "tenant")
+
+
 def visible_stops(user: User) -> QuerySet[DispatchStop]:
     """The switches in force that stop something which a person may see: nothing of other tenants
     alone, and nothing for who may see no tenant."""
     tenants = visible_tenants(user)
-    in_force = DispatchStop.objects.filter(Q(until=None) | Q(until__gt=Now()))
     visible = Q(tenant__in=tenants) | (Q(tenant=None) & Exists(tenants))
-    return in_force.filter(visible).select_related("provider", "tenant")
+    return stops_in_force().filter(visible)
 
 
 def visible_holds(user: User) -> QuerySet[Hold]:
@@ -125,6 +144,85 @@ def may_decide(user: User, hold: Hold) -> bool:
     if hold.queue is None:
         return user.is_superuser
     return holds(user, "reconciliation.decide", hold.queue)
+
+
+def may_assign(user: User, hold: Hold) -> bool:
+    if hold.queue is None:
+        return user.is_superuser and user.is_active
+    return holds(user, "reconciliation.assign", hold.queue)
+
+
+def with_right(user: User, right: str) -> QuerySet[ReviewQueue]:
+    return objects_with(user, f"reconciliation.{right}", ReviewQueue.objects.all())
+
+
+def team_queues(user: User) -> QuerySet[ReviewQueue]:
+    """Those whose holds are a person's to see to: which they own, or may decide."""
+    return ReviewQueue.objects.filter(Q(owners=user) | Q(pk__in=with_right(user, "decide")))
+
+
+def owned_queues(user: User) -> QuerySet[ReviewQueue]:
+    return ReviewQueue.objects.filter(owners=user).order_by("name")
+
+
+def hold_for(user: User, hold: UUID) -> Hold:
+    """Raises `Http404` when there is none that this person may see."""
+    found = visible_holds(user).select_related(*SHOWN_WITH).filter(pk=hold).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def seen_by(user: User, holds: Iterable[UUID]) -> frozenset[UUID]:
+    """Which of `holds` this person may see; none for a closed account."""
+    if not user.is_active:
+        return frozenset()
+    return frozenset(visible_holds(user).filter(pk__in=holds).values_list("pk", flat=True))
+
+
+def deciders_of(hold: Hold) -> QuerySet[User]:
+    """The people who may see a hold and decide it, by name: whom it may be assigned to."""
+    return people_of(hold, "decide")
+
+
+def viewers_of(hold: Hold) -> QuerySet[User]:
+    """The people who may see a hold, by name: who may be asked about it."""
+    return people_of(hold, "view_reviewqueue")
+
+
+def people_of(hold: Hold, right: str) -> QuerySet[User]:
+    """Who has `right` on the hold's queue, and may see it and the tenant."""
+    users = get_user_model().objects.filter(is_active=True)
+    fits = Q(is_superuser=True)
+    if hold.queue is not None:
+        tenant = hold.run.tenant if hold.run is not None else hold.held_event.tenant
+        fits |= (
+            Q(pk__in=holders(hold.queue, right))
+            & Q(pk__in=holders(hold.queue, "view_reviewqueue"))
+            & Q(pk__in=holders(tenant, "view_tenant"))
+        )
+    return users.filter(fits).order_by("first_name", "last_name", "username", "pk")
+
+
+def deciders_in(queues: Iterable[UUID]) -> QuerySet[User]:
+    """The people who may decide holds of any of `queues`, by name; one query for any number."""
+    content_type = ContentType.objects.get_for_model(ReviewQueue)
+    rights = {
+        "object_pk__in": [str(queue) for queue in queues],
+        "permission__codename": "decide",
+        "content_type": content_type,
+    }
+    own = UserObjectPermission.objects.filter(**rights).values("user")
+    groups = GroupObjectPermission.objects.filter(**rights).values("group")
+    fits = Q(is_superuser=True) | Q(pk__in=own) | Q(groups__in=groups)
+    people = get_user_model().objects.filter(fits, is_active=True).distinct()
+    return people.order_by("first_name", "last_name", "username", "pk")
+
+
+def holders(subject: ReviewQueue | Tenant, right: str) -> Any:
+    """The IDs of those who have `right` on it, by themselves or by a group, as a subquery."""
+    people: Any = get_users_with_perms(subject, only_with_perms_in=[right], with_group_users=True)
+    return people.values("pk")
 
 
 @dataclass(frozen=True)
@@ -189,12 +287,21 @@ def ensure_may_review(user: User, hold: Hold) -> None:
     deny("" if may_review(user, hold) else standing.NOT_YOURS)
 
 
-def has_decider(queue: ReviewQueue) -> bool:
-    """Whether one of the queue's owners is active and may decide its holds."""
-    deciders = get_users_with_perms(
-        queue, only_with_perms_in=["decide"], with_superusers=True, with_group_users=True
+def with_deciders(queues: Iterable[ReviewQueue]) -> frozenset[UUID]:
+    """The IDs of those `queues` of which an owner is active and may decide its holds. One query."""
+    right = {
+        "permission__content_type__app_label": "reconciliation",
+        "permission__codename": "decide",
+        "object_pk": Cast(OuterRef("reviewqueue"), TextField()),
+    }
+    own = UserObjectPermission.objects.filter(user=OuterRef("user"), **right)
+    of_a_group = GroupObjectPermission.objects.filter(group__user=OuterRef("user"), **right)
+    owners = ReviewQueue.owners.through.objects.filter(
+        Q(user__is_superuser=True) | Exists(own) | Exists(of_a_group),
+        reviewqueue__in=[queue.pk for queue in queues],
+        user__is_active=True,
     )
-    return bool(queue.owners.filter(is_active=True, pk__in=deciders).exists())
+    return frozenset(owners.values_list("reviewqueue", flat=True))
 
 
 def may_answer_for(user: User, queue: ReviewQueue) -> bool:

@@ -16,8 +16,13 @@ class ReconciliationConfig(AppConfig):
         from reconciliation.selectors.run_parts import run_parts
         from reconciliation.services.addressing import pass_on
         from reconciliation.services.audit import add_entry
+        from reconciliation.services.bulk import hint_open_actions
         from reconciliation.services.dispatch import end_stops
-        from reconciliation.services.escalating import begin_digests, escalate_holds
+        from reconciliation.services.escalating import (
+            begin_digests,
+            escalate_holds,
+            tell_reminders,
+        )
         from reconciliation.services.event_holds import EventHolds
         from reconciliation.services.holds import open_run_hold
         from reconciliation.services.reconcile import hint_due_operations
@@ -36,8 +41,10 @@ class ReconciliationConfig(AppConfig):
         register_event_holds(EventHolds())
         register_duty(hint_due_operations)
         register_duty(end_stops)
+        register_duty(hint_open_actions)
         register_duty(escalate_holds)
         register_duty(begin_digests)
+        register_duty(tell_reminders)
         register_duty(pass_on)
         register_recorder(add_entry)
         register_open(OpenParts())

@@ -7,9 +7,7 @@ option is offered, and why not, is the core's answer, carried in `DecisionOption
 Addresses (`urls.py`) and what each answers; one address gives the fragment to htmx and the whole
 page otherwise (told apart by the `HX-Target` header):
 
-- `review` (`?before=`/`?after=`): `review.html` with {"page": ReviewPage, "now"}; target `queue`:
-  `_queue.html`; target `news`: 204 while `?seen=` is the queue's
-  `seen`, else `_news.html` with {"news": "2 new, 1 settled."} as 286, which ends the polling.
+- `review` and what is done from it: see `queue_pages`.
 - `operation` (uuid): `operation.html` with {"page": OperationPage, "now"}; target `live`:
   `_refreshed.html`, or 204 when `?seen=` equals `page.seen`.
 - `held_run` (uuid of the run): `held_run.html` with {"page": HeldRunPage, "now"}; the case of a run
@@ -28,7 +26,7 @@ page otherwise (told apart by the `HX-Target` header):
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar, Literal
 from uuid import UUID
@@ -45,7 +43,7 @@ from reconciliation.decision_pages import (
 )
 from workflows.core.durations import took
 from workflows.core.near_misses import Pieces
-from workflows.pages import Export, Fact, Link, Pager
+from workflows.pages import Fact, Link
 
 # A window that ends within the hour is said to be closing: time to wake someone and decide.
 CLOSING = timedelta(hours=1)
@@ -101,47 +99,6 @@ class Window:
     @property
     def left_percent(self) -> float:
         return 100.0 - self.passed_percent
-
-
-# --- the queue --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class QueueRow:
-    """One open hold: of an operation, or of a run that only a person can move."""
-
-    url: str
-    id: UUID  # of the operation, or of the run
-    title: str  # the action in words
-    target: str
-    provider: str
-    reason: str  # why it is held
-    next_move: str  # what would settle it
-    owner: Owner | None
-    held_since: datetime
-    due_at: datetime | None
-    amount: str = ""  # with its currency, "EUR 1,240.00"
-    window: Window | None = None
-    is_late: bool = False
-    is_soon: bool = False  # due within the hour
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewPage:
-    """The open holds that the reader may see, the most urgent first."""
-
-    rows: tuple[QueueRow, ...]
-    export: Export
-    total: int
-    oldest: datetime | None
-    seen: str  # changes whenever the queue has changed
-    pager: Pager = field(default=Pager())
-    last_decision_at: datetime | None = None
-    last_decision_by: str = ""
-
-    @property
-    def has_amounts(self) -> bool:
-        return any(row.amount for row in self.rows)
 
 
 # --- one operation ----------------------------------------------------------------------------

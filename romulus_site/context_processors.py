@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
+from romulus_site.accounts.sessions import ends_at
+
+SOON = timedelta(minutes=2)  # before its end that a session's end is said (WCAG 2.2.1)
 THEMES = ("light", "dark")
 
 
@@ -79,17 +83,21 @@ class Shell:
         return "runs" if name.startswith(("run", "version")) else ""
 
     @cached_property
-    def needs_you(self) -> int:
-        from reconciliation.selectors import needs_you_count
+    def _frame(self) -> Any:
+        from reconciliation.selectors.frame import frame_of
 
-        return needs_you_count(self._request.user)
+        return frame_of(self._request.user)
+
+    @property
+    def needs_you(self) -> int:
+        return int(self._frame.needs_you)
 
     @cached_property
     def stops(self) -> list[Any]:
         """What nothing is sent of, said on every page."""
         from reconciliation.selectors.dispatch_page import banner_stops
 
-        return banner_stops(self._request.user)
+        return banner_stops(self._request.user) if self._frame.stopped else []
 
     @cached_property
     def live(self) -> bool:
@@ -106,12 +114,21 @@ class Shell:
         """Those of the reader that fail, said on every page."""
         from reconciliation.selectors.notification_page import failing_channels
 
-        return failing_channels(self._request.user)
+        return failing_channels(self._request.user) if self._frame.failing else []
 
     @property
     def person(self) -> str:
         user = self._request.user
         return (user.is_authenticated and user.get_full_name()) or user.get_username()
+
+    @property
+    def session_ends(self) -> datetime | None:
+        """When the session ends by itself; None for one that nobody signed in to."""
+        return ends_at(self._request)
+
+    @property
+    def session_ends_soon(self) -> bool:
+        return self.session_ends is not None and self.session_ends - timezone.now() < SOON
 
     @property
     def mail_is_logged(self) -> bool:

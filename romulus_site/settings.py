@@ -160,8 +160,10 @@ CELERY_TASK_IGNORE_RESULT = True
 # A broker that is away must not hold anybody up: the sweep publishes again.
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "advance"
+# What may wait for somebody else's answer keeps no run waiting.
 CELERY_TASK_ROUTES = {
     "reconciliation.tasks.reconcile": {"queue": "reconcile"},
+    "reconciliation.tasks.carry_out_bulk": {"queue": "reconcile"},
     "reconciliation.tasks.deliver": {"queue": "reconcile"},
 }
 CELERY_TASK_CREATE_MISSING_QUEUES = True
@@ -237,7 +239,7 @@ ROMULUS_FAILPOINTS = words("ROMULUS_FAILPOINTS")
 # --- people ---------------------------------------------------------------------------------
 
 AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",
+    "romulus_site.accounts.backend.WithProfile",
     "guardian.backends.ObjectPermissionBackend",
 ]
 ANONYMOUS_USER_NAME = None  # guardian: no anonymous user; the console is closed by default
@@ -306,16 +308,6 @@ DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "romulus@localhost")
 # Where people reach the console, such as https://romulus.example.com: what links in notifications
 # begin with. Empty: notifications hold no links; `manage.py up` puts its own address there.
 ROMULUS_CONSOLE_URL = os.environ.get("ROMULUS_CONSOLE_URL", "").rstrip("/")
-# The mail server; without a host no e-mail is sent.
-EMAIL_HOST = os.environ.get("EMAIL_HOST", "")
-EMAIL_PORT = int(os.environ.get("EMAIL_PORT", "587"))
-EMAIL_HOST_USER = os.environ.get("EMAIL_HOST_USER", "")
-EMAIL_HOST_PASSWORD = os.environ.get("EMAIL_HOST_PASSWORD", "")
-EMAIL_USE_SSL = flag("EMAIL_USE_SSL")
-EMAIL_USE_TLS = flag("EMAIL_USE_TLS", default=not EMAIL_USE_SSL)
-# A server that hangs holds up one thread of a worker for so long, at each of a message's tries.
-EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL", "Romulus <romulus@localhost>")
 
 # --- edges ----------------------------------------------------------------------------------
 

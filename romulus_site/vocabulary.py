@@ -128,6 +128,13 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "decided": Word("Decided", "good", "recorded", "a person decided"),
         "closed": Word("Closed", "quiet", "completed", "proof arrived by itself"),
     },
+    # One case of an action on many.
+    "item": {
+        "pending": Word("Not yet", "quiet", "ready", "its turn comes"),
+        "done": Word("Done", "good", "completed", "it was done"),
+        "skipped": Word("Left as it was", "quiet", "cancelled", "a rule refused it"),
+        "failed": Word("Not done", "hold", "warn", "something broke on our side; it is as it was"),
+    },
     "wait": {
         "waiting": Word("Waiting", "wait", "waiting", "nothing has come yet"),
         "resolved": Word("Resolved", "good", "resolved", "the event came"),
@@ -212,6 +219,9 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "refused": Word("Refused", "quiet", "rejected", "a late write that changed nothing"),
         "asked": Word("Asked", "quiet", "refresh", "the provider was asked"),
         "noted": Word("Note", "quiet", "user", "a person left a note"),
+        "asks": Word("Not answered", "hold", "help", "somebody is asked and has not answered"),
+        "asked_person": Word("Question", "quiet", "help", "somebody was asked, and answered"),
+        "answered": Word("Answer", "quiet", "recorded", "what somebody answered"),
         "retried": Word("Tried again", "quiet", "refresh", "the step starts anew"),
     },
 }

@@ -93,6 +93,22 @@ KNOWN = frozenset(
         "after_switch",
         "before_ask",
         "after_ask",
+        "before_chain_check",
+        "after_chain_check",
+        "before_assign",
+        "after_assign",
+        "before_snooze",
+        "after_snooze",
+        "before_reminder",
+        "after_reminder",
+        "before_remind",
+        "after_remind",
+        "before_note",
+        "after_note",
+        "before_bulk",
+        "after_bulk",  # the set is stored, and nobody was told of it
+        "before_bulk_item",
+        "after_bulk_item",  # its effect and what is said of it are committed
         # An operation.
         "before_open",
         "after_open",

@@ -55,7 +55,7 @@ class ChannelForm(ChannelFormBase):
             "amount and what is not known. Whoever reads it there reads that.",
             "person": "They hear only of what they may see.",
             "per_minute": "Messages a minute at most; what is more becomes a summary.",
-            "enabled": "Off: nothing goes out by it, and what would have waits.",
+            "enabled": "Off: nothing goes out by it, and nothing new is kept for it.",
         }
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -92,6 +92,8 @@ class ShiftForm(ShiftFormBase):
         help_texts = {
             "ends": "No later than it starts: on the next day. It follows the clocks of its zone "
             "when they change.",
+            "starts_at": "UTC. While it lasts, the queue's weekly shifts do not count.",
+            "ends_at": "UTC.",
         }
 
     def __init__(self, *args: Any, **options: Any) -> None:

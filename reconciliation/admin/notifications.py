@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -26,13 +25,13 @@ from reconciliation.services.channels import Typed, save_channel
 from reconciliation.services.delivering import send_test
 from reconciliation.services.rota import delete_shift, on_call_at, rota_of, save_shift
 from workflows.admin.guarded import signed_in
+from workflows.admin.kept import Kept
 from workflows.services.clock import database_now
 
 if TYPE_CHECKING:
-    ChannelBase = admin.ModelAdmin[Channel]
     ShiftBase = admin.ModelAdmin[Shift]
 else:
-    ChannelBase = ShiftBase = admin.ModelAdmin
+    ShiftBase = admin.ModelAdmin
 
 SET_UP_FIRST = "after it is saved"
 
@@ -53,11 +52,11 @@ def said_on_call(queue: ReviewQueue) -> str:
 
 
 @admin.register(Channel)
-class ChannelAdmin(ChannelBase):
+class ChannelAdmin(Kept):
     """Never deleted: what went through it is a history. It may be turned off."""
 
     form = ChannelForm
-    actions = None
+    instead = "Turn it off instead: nothing more goes through it."
     list_display = ("__str__", "address", "state", "used_at")
     list_filter = ("kind", "queue")
     list_select_related = ("queue", "person")
@@ -66,9 +65,6 @@ class ChannelAdmin(ChannelBase):
         *("state", "kind", "queue", "person", "target", "secret"),
         *("per_minute", "enabled", "test_link"),
     )
-
-    def has_delete_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
-        return False
 
     def save_model(
         self,
@@ -147,13 +143,7 @@ class ShiftAdmin(ShiftBase):
     fieldsets = (
         (None, {"fields": ("queue", "person")}),
         ("Of each week", {"fields": ("days", "starts", "ends", "zone")}),
-        (
-            "Or of certain dates",
-            {
-                "fields": ("starts_at", "ends_at"),
-                "description": "While it lasts, the queue's weekly shifts do not count. UTC.",
-            },
-        ),
+        ("Or of certain dates", {"fields": ("starts_at", "ends_at")}),
     )
 
     def save_model(

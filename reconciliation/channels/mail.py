@@ -14,13 +14,15 @@ from reconciliation.core.letters import Letter, as_html, as_text, subject
 
 log = structlog.get_logger(__name__)
 
-NO_SERVER = "No mail server is set up on this site (EMAIL_HOST)."
+NO_SERVER = "No mail server is set up on this site (EMAIL_URL)."
+TO_THE_LOG = "django.core.mail.backends.console.EmailBackend"
 PERMANENT = 500  # SMTP: from here on the server will say the same again
 UNKNOWN_MAILBOX = frozenset({550, 551, 553})  # RFC 5321: not there, not here, not allowed
 
 
 def is_set_up() -> bool:
-    return bool(settings.EMAIL_HOST)
+    """Whether e-mail leaves at all: without a server it would only stand in a worker's log."""
+    return settings.EMAIL_BACKEND != TO_THE_LOG
 
 
 def send_mail(mailbox: str, letter: Letter) -> Outcome:

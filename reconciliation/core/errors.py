@@ -5,12 +5,14 @@ RomulusError
 │   ├── InvalidContract        names the field and the file or row
 │   ├── InvalidProvider        names the setting
 │   ├── InvalidChannel         names the field
-│   └── InvalidDecision        a decision that lacks what it needs; names the field
+│   ├── InvalidDecision        a decision that lacks what it needs; names the field
+│   └── InvalidRequest         a note, an assignment and the like; names the field
 └── Conflict
     ├── AlreadyDecided         somebody decided first; carries the decision
     ├── ProposalVoid           what a proposal rested on has changed
     ├── NotAllowed             this decision is not safe or not this person's
     ├── NotYoursToGive         a right that whoever would give it does not hold
+    ├── CaseMoved              somebody was first with an assignment, or the case was settled
     ├── DispatchTurnedOff      between the decision to send and the send
     └── RunCancelled           likewise
 """
@@ -44,6 +46,18 @@ class InvalidDecision(UsageError):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+class InvalidRequest(UsageError):
+    """What was asked for lacks something it needs."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class CaseMoved(Conflict):
+    """Somebody was first with this case."""
 
 
 class AlreadyDecided(Conflict):

@@ -18,6 +18,8 @@ class Kind(StrEnum):
 
     OPENED = "opened"
     ASSIGNED = "assigned"
+    ASKED = "asked"
+    REMINDER = "reminder"
     PROPOSED = "proposed"
     DUE_SOON = "due_soon"
     OVERDUE = "overdue"
@@ -32,7 +34,16 @@ class Kind(StrEnum):
 
 # What is said of a hold, and is worth nothing any more once it is decided or closed.
 OF_OPEN_HOLDS = frozenset(
-    {Kind.OPENED, Kind.ASSIGNED, Kind.PROPOSED, Kind.DUE_SOON, Kind.OVERDUE, Kind.WINDOW}
+    {
+        Kind.OPENED,
+        Kind.ASSIGNED,
+        Kind.PROPOSED,
+        Kind.ASKED,
+        Kind.REMINDER,
+        Kind.DUE_SOON,
+        Kind.OVERDUE,
+        Kind.WINDOW,
+    }
 )
 
 

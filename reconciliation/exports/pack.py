@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import structlog
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.template.loader import render_to_string
@@ -24,6 +25,7 @@ from reconciliation import access
 from reconciliation.exports import verify
 from reconciliation.exports.document import Reader, case_pieces
 from reconciliation.exports.excerpt import about, chain_pieces, entries_about, file_of
+from reconciliation.exports.readme import readme_of
 from reconciliation.models import AuditEntry, Operation
 from reconciliation.selectors import operation_page
 from reconciliation.services.audit import actor_of, add_entry, as_chained
@@ -32,6 +34,7 @@ from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
 
+STYLE = settings.BASE_DIR / "static" / "css" / "pack.css"
 IN_MEMORY = 1024 * 1024  # bytes; beyond that the file is on disk
 PACK, DOCUMENT = "evidence pack", "case"
 VERB = "exported"
@@ -59,7 +62,8 @@ def evidence_pack(operation: Operation, user: User) -> IO[bytes]:
         entries = list(newest_of(operation, head))
         context = {"page": page, "now": now, "reader": reader, "head": head, "entries": entries}
         members.add("index.html", [render_to_string("reconciliation/pack.html", context)])
-        members.add("README.txt", [render_to_string("reconciliation/pack.txt", context)])
+        members.add("pack.css", [STYLE.read_text()])
+        members.add("README.txt", [readme_of(operation, reader, head, now)])
         members.add("verify.py", [Path(verify.__file__).read_text()])
         members.add_checksums()
     file.seek(0)

@@ -15,11 +15,21 @@ from reconciliation.models.proposal import DecisionProposal, ProposalEnd
 from reconciliation.models.provider import ContractVersion, Provider
 from reconciliation.models.queue import ReviewQueue
 from reconciliation.models.rehearsal import Rehearsal, Sandbox
+from reconciliation.models.review_work import (
+    BulkAction,
+    BulkItem,
+    CaseNote,
+    Reminder,
+    SavedView,
+)
 from reconciliation.models.rota import Shift
 from reconciliation.models.transmission import Transmission
 
 __all__ = [
     "AuditEntry",
+    "BulkAction",
+    "BulkItem",
+    "CaseNote",
     "Channel",
     "ContractVersion",
     "Decision",
@@ -37,8 +47,10 @@ __all__ = [
     "ProposalEnd",
     "Provider",
     "Rehearsal",
+    "Reminder",
     "ReviewQueue",
     "Sandbox",
+    "SavedView",
     "Shift",
     "Transmission",
 ]

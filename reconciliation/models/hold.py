@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from reconciliation.core.facts import CONFLICT_LATER
@@ -47,6 +47,11 @@ class Hold(models.Model):
     # Grows with every decision, so that a form that was read before one is refused.
     version = models.PositiveIntegerField(default=1)
     closed_at = models.DateTimeField(null=True)
+    # Until then it is in nobody's default lists; when it is due is not moved by that.
+    snoozed_until = models.DateTimeField(null=True)
+    # Of its operation, where they do not change while it is held: what the queue is sorted by.
+    amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    window_ends_at = models.DateTimeField(null=True)
     # When the sweep looks next whether somebody is to be told that it waits; null: nobody is.
     tell_at = models.DateTimeField(null=True, db_default=Now())
     # What one person has proposed and another must confirm, while that is open.
@@ -108,6 +113,26 @@ class Hold(models.Model):
                 fields=["due_at", "id"],
                 condition=Q(state=HoldState.OPEN, proposal__isnull=False),
             ),
+            # The same list by what is at stake, by protection left, by age; and one person's.
+            models.Index(
+                F("amount").desc(nulls_last=True),
+                F("id").asc(),
+                name="hold_open_amount",
+                condition=Q(state=HoldState.OPEN),
+            ),
+            models.Index(
+                name="hold_open_window",
+                fields=["window_ends_at", "id"],
+                condition=Q(state=HoldState.OPEN),
+            ),
+            models.Index(
+                name="hold_open_age", fields=["opened_at", "id"], condition=Q(state=HoldState.OPEN)
+            ),
+            models.Index(
+                name="hold_open_assignee",
+                fields=["assignee", "due_at", "id"],
+                condition=Q(state=HoldState.OPEN),
+            ),
             models.Index(
                 name="hold_open_tell", fields=["tell_at"], condition=Q(state=HoldState.OPEN)
             ),
@@ -120,8 +145,21 @@ class Hold(models.Model):
         return self.run
 
     @property
+    def held_event(self) -> Event:
+        """The event that it is of: a hold of a run has none, and is not asked."""
+        assert self.event is not None
+        return self.event
+
+    @property
     def case_id(self) -> UUID:
         """The operation, run or event that a person is asked about."""
         case = self.operation_id or self.run_id or self.event_id
         assert case is not None  # the table's own constraint
         return case
+
+    @property
+    def subject(self) -> str:
+        """What the audit record calls the case."""
+        if self.operation_id is not None:
+            return f"operation:{self.operation_id}"
+        return f"run:{self.run_id}" if self.run_id is not None else f"event:{self.event_id}"

@@ -124,7 +124,7 @@ class Notification(models.Model):
     says = models.JSONField(default=dict)  # what cannot be read from the rows later; no payload
     at = models.DateTimeField(db_default=Now())
     addressed_at = models.DateTimeField(null=True)
-    reached = models.PositiveSmallIntegerField(default=0)  # by how many channels it goes
+    reached = models.PositiveSmallIntegerField(default=0)  # by how many channels that worked
 
     class Meta:
         indexes = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -15,12 +16,14 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from reconciliation import access
+from reconciliation.access import SHOWN_WITH
 from reconciliation.core.letters import Item, Letter
 from reconciliation.core.notifications import OF_OPEN_HOLDS, Kind
 from reconciliation.core.states import HoldState
 from reconciliation.models import Channel, Hold, Message, Notification
-from reconciliation.selectors.queue import SHOWN_WITH, subject_of, url_of
+from reconciliation.selectors.queue import subject_of, url_of
 from reconciliation.selectors.words import amount_of, clock, name_of, sentence_of
+from reconciliation.services.profiles import profile_of
 from workflows.core.words import who
 
 ITEMS_SHOWN = 10
@@ -30,6 +33,8 @@ SUMMARY = "summary"
 OF_HOLDS = {
     Kind.OPENED: ("Held", "A case waits for a person's decision."),
     Kind.ASSIGNED: ("Assigned to you", "A case was assigned to you."),
+    Kind.ASKED: ("You are asked", "A colleague asks you for information; the case shows what."),
+    Kind.REMINDER: ("Your reminder", "You wanted to hear of this case now."),
     Kind.PROPOSED: (
         "Needs a second person",
         "Somebody has proposed a decision. Nothing moves until somebody else confirms it.",
@@ -47,6 +52,8 @@ OF_HOLDS = {
 COUNTED = {
     Kind.OPENED: "held",
     Kind.ASSIGNED: "assigned",
+    Kind.ASKED: "that ask you",
+    Kind.REMINDER: "of your reminders",
     Kind.PROPOSED: "that need a second person",
     Kind.DUE_SOON: "due soon",
     Kind.OVERDUE: "overdue",
@@ -118,6 +125,18 @@ def single(message: Message, notification: Notification) -> Letter | None:
             return of_hold(message, notification)
 
 
+def zone_of(message: Message) -> tzinfo:
+    """The zone that its reader has chosen."""
+    person = message.channel.person
+    return profile_of(person).zone if person else UTC
+
+
+def moment(at: datetime, zone: tzinfo) -> str:
+    """A time by UTC, and by the reader's own clocks where they show another."""
+    own = at.astimezone(zone)
+    return clock(at) if own.utcoffset() == timedelta() else f"{clock(at)} ({own:%H:%M} {zone})"
+
+
 def letter(
     message: Message,
     kind: str,
@@ -152,11 +171,11 @@ def of_hold(message: Message, notification: Notification) -> Letter:
     hold = notification.hold
     assert hold is not None, "what is told of no hold is told otherwise"
     title, lede = OF_HOLDS[Kind(notification.kind)]
-    item = item_of(hold)
+    item = item_of(hold, zone_of(message))
     return letter(message, notification.kind, f"{title}: {item.title}", lede, items=[item])
 
 
-def item_of(hold: Hold) -> Item:
+def item_of(hold: Hold, zone: tzinfo) -> Item:
     """The case as a notification names it. What went wrong in a step stays in the console: an
     error's text may hold anything."""
     facts = []
@@ -165,11 +184,11 @@ def item_of(hold: Hold) -> Item:
         facts += [("At stake", amount_of(hold.operation))]
         facts += [("Known", said.known), ("Not known", said.unknown)]
         ends = hold.operation.replay_not_after
-        facts += [("Guarded by the provider until", clock(ends) if ends else "")]
+        facts += [("Guarded by the provider until", moment(ends, zone) if ends else "")]
     else:
         facts += [("Reason", hold.reason.replace("_", " "))]
     if hold.state == HoldState.OPEN:
-        facts += [("Settled by", sentence_of(hold).settles), ("Due", clock(hold.due_at))]
+        facts += [("Settled by", sentence_of(hold).settles), ("Due", moment(hold.due_at, zone))]
         facts += [("Assigned to", name_of(hold.assignee) if hold.assignee else "nobody")]
     facts += [("Queue", hold.queue.name if hold.queue else "none takes it")]
     shown = tuple((name, text) for name, text in facts if text)
@@ -221,7 +240,8 @@ def summary(message: Message, told: list[Notification]) -> Letter:
     lede = ", ".join(f"{number} {COUNTED[kind]}" for kind, number in numbers.items())
     holds = {each.hold.pk: each.hold for each in told if each.hold is not None}
     urgent = sorted(holds.values(), key=lambda hold: hold.due_at)
-    items = [item_of(hold) for hold in urgent[:ITEMS_SHOWN]]
+    zone = zone_of(message)
+    items = [item_of(hold, zone) for hold in urgent[:ITEMS_SHOWN]]
     subject = f"{len(told)} notifications: {lede}"
     return letter(
         message,
@@ -245,7 +265,8 @@ def digest(message: Message, notification: Notification) -> Letter | None:
     late = holds.filter(due_at__lte=message.created_at).count()
     own = holds.filter(assignee=person).count()
     urgent = holds.select_related(*SHOWN_WITH).order_by("due_at", "pk")[:ITEMS_SHOWN]
-    items = [item_of(hold) for hold in urgent]
+    zone = zone_of(message)
+    items = [item_of(hold, zone) for hold in urgent]
     cases = "1 case waits" if total == 1 else f"{total} cases wait"
     subject = f"{cases}, {late} overdue"
     lede = f"{cases} in your queues; {own} assigned to you, {late} overdue. The most urgent first."

@@ -9,8 +9,9 @@ from django.db import connection
 from django.db.models import Count, Min, Q, Value
 from django.db.models.functions import Coalesce
 
+from reconciliation import access
 from reconciliation.core.states import SETTLED, HoldState, OperationState
-from reconciliation.models import AuditEntry, DispatchStop, Evidence, Hold, Operation, Transmission
+from reconciliation.models import AuditEntry, Evidence, Hold, Operation, Transmission
 from reconciliation.selectors.audit_page import latest_check
 from workflows.core.measures import Measure, Sample, by, one
 from workflows.models.ids import id_at
@@ -34,7 +35,7 @@ def measures(now: datetime) -> Iterator[Measure]:
     yield evidence(now)
     yield from holds(now)
     yield from contradictions()
-    stops = DispatchStop.objects.filter(Q(until=None) | Q(until__gt=now))
+    stops = access.stops_in_force()
     yield by(
         "dispatch_stops",
         "Switches of dispatch in force, by state.",

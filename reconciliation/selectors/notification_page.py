@@ -12,6 +12,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.urls import reverse
 
 from reconciliation import access
+from reconciliation.access import SHOWN_WITH
 from reconciliation.channels import mail
 from reconciliation.core.rota import changes_at
 from reconciliation.models import Channel, Delivery, Hold, Message, Notification, Shift
@@ -23,7 +24,7 @@ from reconciliation.notification_pages import (
     UnreachedRow,
 )
 from reconciliation.selectors.letters import OF_HOLDS
-from reconciliation.selectors.queue import SHOWN_WITH, subject_of, url_of
+from reconciliation.selectors.queue import subject_of, url_of
 from reconciliation.selectors.words import name_of
 from reconciliation.services.rota import on_call_at, rota_of
 from workflows.pages import Link, Pager

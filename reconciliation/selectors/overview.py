@@ -7,6 +7,7 @@ or over the newest rows by ID, so that no history makes it slower.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,6 +17,7 @@ from django.contrib.auth.models import User
 from django.db.models import Subquery
 from django.urls import reverse
 
+from reconciliation.core.facts import Dispatch
 from reconciliation.core.figures import AGES, LATENCIES, MOST_SENDS, Day, place_of, within
 from reconciliation.core.states import OperationState
 from reconciliation.models import Operation, Provider
@@ -28,16 +30,18 @@ from reconciliation.overview_pages import (
     Wrong,
 )
 from reconciliation.selectors.overview_ledger import (
+    DOUBLE,
+    FAILED_CHECK,
     PROVIDERS_SHOWN,
     UNSETTLED_LOOKED_AT,
     WRONG_SHOWN,
     Open,
+    WrongEffect,
     by_provider,
-    doubles_of,
-    failed_checks,
     open_operations,
     providers_of,
     stretch_of,
+    wrong_effects,
 )
 from reconciliation.selectors.overview_needs import HoldCounts, hold_counts, needs_of
 from workflows.access import visible_tenants
@@ -66,39 +70,40 @@ class Standing:
 
 
 def standing(user: User, now: datetime) -> Standing:
-    """What `user` may see, in a few numbers. Four queries."""
-    tenants = tuple(visible_tenants(user).order_by("pk").values_list("pk", flat=True))
+    """What `user` may see, in a few numbers. Three queries.
+
+    That there is a newer run or operation counts, whoever may see it: so it is found by an index.
+    """
+    rows = visible_tenants(user).annotate(
+        run=Subquery(Run.objects.order_by("-pk").values("pk")[:1]),
+        operation=Subquery(Operation.objects.order_by("-pk").values("pk")[:1]),
+    )
+    found = list(rows.order_by("pk").values_list("pk", "run", "operation"))
+    tenants = tuple(tenant for tenant, _, _ in found)
     counts = hold_counts(user, now)
     machinery = health(now) if tenants else ()
-    newest = (
-        newest_of_all(),
+    told = (
+        counts,
         [line.state for line in machinery],
         int(now.timestamp() // REDRAWN_EVERY.total_seconds()),
     )
-    seen = hashlib.sha256(repr((tenants, counts, newest)).encode()).hexdigest()[:16]
+    seen = hashlib.sha256(repr((found, told)).encode()).hexdigest()[:16]
     return Standing(tenants, counts, machinery, seen)
-
-
-def newest_of_all() -> tuple[UUID, UUID | None] | None:
-    """The newest run and operation, whoever may see them: there is more than was counted."""
-    operation = Operation.objects.order_by("-pk").values("pk")[:1]
-    run = Run.objects.order_by("-pk").annotate(operation=Subquery(operation))
-    return run.values_list("pk", "operation").first()
 
 
 def overview_page(user: User, now: datetime, known: Standing) -> OverviewPage:
     """The page for `user`; `known` is what `standing` found at `now`."""
     rows = open_operations(known.tenants, now)
     silent = [row for row in rows if row.has_no_outcome]
-    doubles = doubles_of(known.tenants, now)
-    wrong = failed_checks(known.tenants)
+    wrong = wrong_effects(known.tenants, now)
+    kinds = Counter(each.kind for each in wrong)
     stretch = stretch_of(known.tenants, now)
     providers = providers_of(user)
     hours = run_hours(known.tenants, now)
     return OverviewPage(
-        verdict=verdict_of(silent, known.counts, len(doubles)),
+        verdict=verdict_of(silent, known.counts, kinds[DOUBLE]),
         health=known.health,
-        figures=figures_of(silent, len(wrong), len(doubles), stretch.day, now),
+        figures=figures_of(silent, kinds[FAILED_CHECK], kinds[DOUBLE], stretch.day, now),
         needs=needs_of(user, now) if known.counts.mine else (),
         mine=known.counts.mine,
         total=known.counts.total,
@@ -109,7 +114,7 @@ def overview_page(user: User, now: datetime, known: Standing) -> OverviewPage:
         sends=sends_of(stretch.day),
         runs=strips_of(hours),
         hours=hours.hours,
-        wrong=wrong_of(wrong, doubles),
+        wrong=tuple(wrong_of(each) for each in wrong[:WRONG_SHOWN]),
         since=stretch.since,
         seen=known.seen,
     )
@@ -272,7 +277,7 @@ def lines_of(providers: Sequence[Provider], rows: Sequence[Open]) -> tuple[Provi
     return tuple(
         ProviderLine(
             Link(provider.name, reverse("provider", args=[provider.slug])),
-            str(provider.dispatch),
+            provider.stopped or Dispatch.ON.value,  # type: ignore[attr-defined]  # annotated
             unknown[provider.pk],
             held[provider.pk],
             provider.contradiction if provider.contradicted_at else "",
@@ -281,25 +286,15 @@ def lines_of(providers: Sequence[Provider], rows: Sequence[Open]) -> tuple[Provi
     )
 
 
-def wrong_of(
-    checks: Sequence[tuple[UUID, str, datetime]], doubles: Sequence[tuple[UUID, str, datetime]]
-) -> tuple[Wrong, ...]:
-    """Effects that are not as they were meant, the latest first."""
-    found = [
-        Wrong(operation_url(pk), summary, "It took effect more than once.", at, "double")
-        for pk, summary, at in doubles
-    ]
-    found += [
-        Wrong(
-            operation_url(pk),
-            summary,
-            "Accepted, but the result is not as expected.",
-            at,
-            "check",
-        )
-        for pk, summary, at in checks
-    ]
-    return tuple(sorted(found, key=lambda each: each.at, reverse=True)[:WRONG_SHOWN])
+WRONG = {
+    DOUBLE: "It took effect more than once.",
+    FAILED_CHECK: "Accepted, but the result is not as expected.",
+}
+
+
+def wrong_of(effect: WrongEffect) -> Wrong:
+    url = operation_url(effect.pk)
+    return Wrong(url, effect.summary, WRONG[effect.kind], effect.at, effect.kind)
 
 
 def operation_url(operation: UUID) -> str:

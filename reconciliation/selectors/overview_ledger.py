@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -24,6 +24,7 @@ from django.db.models import (
     OuterRef,
     Q,
     Subquery,
+    Value,
     When,
 )
 from django.db.models.expressions import Combinable
@@ -32,7 +33,14 @@ from django.db.models.functions import Coalesce
 from reconciliation import access
 from reconciliation.core.figures import AGES, Day, Sent, day_of
 from reconciliation.core.states import EvidenceKind, HoldState, OperationState, TransmissionState
-from reconciliation.models import Decision, Evidence, Operation, Provider, Transmission
+from reconciliation.models import (
+    Decision,
+    DispatchStop,
+    Evidence,
+    Operation,
+    Provider,
+    Transmission,
+)
 from reconciliation.models.evidence import DUPLICATE_AUDIT
 from workflows.models.ids import id_at
 
@@ -45,6 +53,7 @@ UNSETTLED_LOOKED_AT = 10_000
 COUNTED = 1_000
 WRONG_SHOWN = 5
 PROVIDERS_SHOWN = 10
+DOUBLE, FAILED_CHECK = "double", "check"
 WITHOUT_OUTCOME = (OperationState.UNKNOWN, OperationState.HELD)
 
 
@@ -72,6 +81,15 @@ class Open:
     @property
     def has_no_outcome(self) -> bool:
         return self.sent and self.state in WITHOUT_OUTCOME
+
+
+class WrongEffect(NamedTuple):
+    """An operation that took effect other than meant; `kind` is of "wrong" in the vocabulary."""
+
+    pk: UUID
+    summary: str
+    at: datetime
+    kind: str
 
 
 def open_operations(tenants: Collection[UUID], now: datetime) -> Sequence[Open]:
@@ -107,12 +125,22 @@ def when(**condition: Any) -> Case:
     return Case(When(**condition, then=True), default=False, output_field=BooleanField())
 
 
-def failed_checks(tenants: Collection[UUID]) -> list[tuple[UUID, str, datetime]]:
-    """The latest operations that took effect, but not as meant, and were not settled since."""
-    found = Operation.objects.filter(
+def wrong_effects(tenants: Collection[UUID], now: datetime) -> list[WrongEffect]:
+    """The latest operations that took effect twice, as the duplicate finder found in a month, or
+    not as meant, and were not settled since."""
+    checks = Operation.objects.filter(
         state=OperationState.POSTCONDITION_FAILED, run__tenant__in=tenants
-    )
-    return list(found.order_by("-pk").values_list("pk", "summary", "created_at")[:COUNTED])
+    ).annotate(at=F("created_at"), kind=Value(FAILED_CHECK))
+    doubles = Operation.objects.filter(
+        pk__in=Evidence.objects.filter(
+            kind=EvidenceKind.CONFLICT, source=DUPLICATE_AUDIT, recorded_at__gte=now - MONTH
+        ).values("operation"),
+        run__tenant__in=tenants,
+    ).annotate(at=F("created_at"), kind=Value(DOUBLE))
+    shown = ("pk", "summary", "at", "kind")
+    rows = checks.order_by("-pk").values_list(*shown)[:COUNTED]
+    found = rows.union(doubles.order_by("-pk").values_list(*shown)[:COUNTED])
+    return [WrongEffect(*row) for row in found.order_by("-at")]
 
 
 # --- the day ----------------------------------------------------------------------------------
@@ -156,32 +184,16 @@ def seconds(value: Combinable) -> Func:
     )
 
 
-# --- providers, and effects that are there twice ----------------------------------------------
+# --- providers --------------------------------------------------------------------------------
 
 
 def providers_of(user: User) -> list[Provider]:
-    """The providers that `user` may see, those with trouble first; each with its switches."""
-    shown = access.visible_providers(user).filter(stands_in_for=None).prefetch_related("stops")
+    """The providers that `user` may see, those with trouble first; `stopped` is how, as a whole."""
+    whole = DispatchStop.objects.filter(provider=OuterRef("pk"), tenant=None, action="")
+    shown = access.visible_providers(user).filter(stands_in_for=None)
+    shown = shown.annotate(stopped=Subquery(whole.values("state")[:1]))
     ordered = shown.order_by(F("contradicted_at").desc(nulls_last=True), "name")
     return list(ordered[: PROVIDERS_SHOWN + 1])
-
-
-def doubles_of(tenants: Collection[UUID], now: datetime) -> list[tuple[UUID, str, datetime]]:
-    """The operations that were found to have more than one effect, the latest first."""
-    found = (
-        Evidence.objects.filter(
-            kind=EvidenceKind.CONFLICT,
-            source=DUPLICATE_AUDIT,
-            recorded_at__gte=now - MONTH,
-            operation__run__tenant__in=tenants,
-        )
-        .order_by("-recorded_at")
-        .values_list("operation_id", "operation__summary", "recorded_at")
-    )
-    first: dict[UUID, tuple[UUID, str, datetime]] = {}
-    for row in found[:COUNTED]:
-        first.setdefault(row[0], row)
-    return list(first.values())
 
 
 def by_provider(rows: Sequence[Open], state: OperationState) -> Counter[UUID]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.urls import reverse
@@ -26,6 +28,7 @@ from reconciliation.provider_pages import (
 from reconciliation.selectors.contract import is_overdue, reviewed
 from reconciliation.selectors.provider_rail import RIGHT_COLUMNS, holders_of, switch_of
 from reconciliation.selectors.rehearsal_matrix import matrix_of
+from reconciliation.services.providers import queues_of as all_queues_of
 from reconciliation.services.providers import readiness_of
 from workflows.core.words import without_credentials
 from workflows.pages import Fact, Link
@@ -49,20 +52,22 @@ def providers_page(user: User, now: datetime) -> ProvidersPage:
         .prefetch_related("stops", "queues")
         .order_by("name")[:MOST]
     )
+    decided = access.with_deciders(queue for each in rows for queue in all_queues_of(each))
     return ProvidersPage(
-        rows=tuple(row_of(provider, now) for provider in rows),
+        rows=tuple(row_of(provider, now, decided) for provider in rows),
         setup_url=reverse("admin:reconciliation_provider_changelist") if user.is_staff else "",
     )
 
 
-def row_of(provider: Provider, now: datetime) -> ProviderRow:
+def row_of(provider: Provider, now: datetime, decided: Collection[UUID]) -> ProviderRow:
+    ready = readiness_of(provider, decided=decided)
     contract = provider.contract_version.contract if provider.contract_version else None
     return ProviderRow(
         provider=Link(provider.name, reverse("provider", args=[provider.slug])),
         adapter=provider.adapter,
         contract=f"{contract.slug} v{contract.version}" if contract else "",
         dispatch=str(provider.dispatch),
-        lacks=tuple(TITLES[part.name][0] for part in readiness_of(provider) if part.lacks),
+        lacks=tuple(TITLES[part.name][0] for part in ready if part.lacks),
         overdue=contract is not None and is_overdue(contract, now),
     )
 

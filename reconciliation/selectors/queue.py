@@ -1,17 +1,36 @@
-"""The review queue: what waits for a person, the most urgent first."""
+"""The review queue: what waits for a person, as the address asks for it.
+
+The list is one query, and all counts (tabs, views, saved views) are one more, whatever their
+number. Both read open holds alone, over their own indexes.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from uuid import UUID
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import Count, Min, Q, QuerySet, Sum
+from django.db.models import CharField, Count, Exists, Max, Min, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Cast
 from django.urls import reverse
 
 from reconciliation import access
-from reconciliation.models import Decision, Hold, Operation
-from reconciliation.pages import QueueRow, ReviewPage
+from reconciliation.core.queue_views import Looked
+from reconciliation.models import CaseNote, Decision, Hold, Operation
+from reconciliation.pages import Window
+from reconciliation.queue_pages import QueueRow, ReviewPage
+from reconciliation.selectors.queue_chips import chips_of, names_of
+from reconciliation.selectors.queue_filters import condition, open_questions, reminded
+from reconciliation.selectors.queue_paging import place, place_of, rows_at
+from reconciliation.selectors.queue_tabs import (
+    SORTED_NOTES,
+    saved_shown,
+    sorts_of,
+    tabs_of,
+    views_of,
+    ways,
+)
 from reconciliation.selectors.words import (
     SOON,
     amount_of,
@@ -21,20 +40,10 @@ from reconciliation.selectors.words import (
     with_owners,
 )
 from workflows.pages import Export, Pager
-from workflows.selectors.paging import PAGE_ROWS, address, as_uuid
+from workflows.selectors.paging import address, as_uuid
 from workflows.selectors.words import label_of, title_of
 
-SHOWN_WITH = (
-    "run",
-    "event__source",
-    "queue",
-    "assignee",
-    "operation__contract_version",
-    "operation__provider",
-)
-
-Place = tuple[datetime, UUID]
-"""Where a row stands in the queue: when it is due, and its ID."""
+WORDS_SHOWN = 80  # characters of the latest note in a row
 
 
 def needs_you_count(user: User | AnonymousUser) -> int:
@@ -42,25 +51,51 @@ def needs_you_count(user: User | AnonymousUser) -> int:
     return access.open_holds(user).count() if isinstance(user, User) else 0
 
 
-def review_page(user: User, now: datetime, *, before: str = "", after: str = "") -> ReviewPage:
-    """A page of the open holds that `user` may see; what is no place in the queue counts as none.
+def review_page(
+    user: User,
+    now: datetime,
+    looked: Looked,
+    *,
+    before: str = "",
+    after: str = "",
+    focus: str = "",
+) -> ReviewPage:
+    """A page of the open holds that `user` may see; what is no place in the list counts as none.
 
-    `after` and `before` are places: what is less urgent than that, or more.
+    `after` and `before` are places: what comes behind that row, or ahead of it.
     """
-    holds = access.open_holds(user)
-    whole = holds.aggregate(total=Count("pk"), oldest=Min("opened_at"))
-    rows, more_urgent, less_urgent = rows_at(holds, place(before), place(after))
-    decided = None if rows else last_decision(user)
+    saved = saved_shown(user)
+    counts = counted(user, now, ways(looked, saved), looked)
+    shown = with_marks(access.open_holds(user).filter(condition(looked, user, now)), user, now)
+    sort = looked.sort
+    rows, ahead, behind = rows_at(shown, sort, place(before, sort), place(after, sort))
+    decided = None if rows or looked.query() else last_decision(user)
     return ReviewPage(
         rows=tuple(row_of(hold, user, now) for hold in rows),
-        export=Export(reverse("review_export")),
-        total=whole["total"],
-        oldest=whole["oldest"],
-        seen=seen_of(holds),
-        pager=pager(rows, more_urgent=more_urgent, less_urgent=less_urgent),
+        export=Export(address(reverse("review_export"), looked.query())),
+        looked=looked,
+        url=url_at(looked),
+        total=counts["shown"],
+        all_total=counts["all"],
+        oldest=counts["oldest"],
+        seen=seen_of(counts),
+        tabs=tabs_of(looked, counts),
+        views=views_of(looked, counts),
+        saved=tuple(each.shown(looked, counts) for each in saved),
+        chips=chips_of(looked, names_of(looked, user, rows)),
+        sorts=sorts_of(looked),
+        sorted_note=SORTED_NOTES.get(sort, ""),
+        clear_url=url_at(Looked(tab=looked.tab, sort=sort)),
+        save_url=address(reverse("review_save"), looked.query()),
+        pager=pager(rows, looked, ahead=ahead, behind=behind),
         last_decision_at=decided.at if decided else None,
         last_decision_by=decided.by_name if decided else "",
+        focus=focus,
     )
+
+
+def url_at(looked: Looked) -> str:
+    return address(reverse("review"), looked.query())
 
 
 def last_decision(user: User) -> Decision | None:
@@ -68,16 +103,79 @@ def last_decision(user: User) -> Decision | None:
     return visible.order_by("-at").first()
 
 
+# --- counts, and what is new ------------------------------------------------------------------
+
+
+def counted(
+    user: User, now: datetime, wanted: Mapping[str, Looked], looked: Looked
+) -> dict[str, Any]:
+    """How many holds each of `wanted` shows, by its key; and of the list itself what tells whether
+    it has changed. One query over open holds."""
+    here = condition(looked, user, now)
+    counts = {key: Count("pk", filter=condition(each, user, now)) for key, each in wanted.items()}
+    return access.open_holds(user).aggregate(
+        all=Count("pk"),
+        shown=Count("pk", filter=here),
+        oldest=Min("opened_at"),
+        versions=Sum("version", filter=here),
+        # An ID as text: the database knows no greatest one of its own kind.
+        newest=Max(Cast("pk", CharField()), filter=here),
+        **counts,
+    )
+
+
+def seen_of(counts: Mapping[str, Any]) -> str:
+    """The list in a few numbers: its newest hold, how many there are, how often they changed."""
+    newest = as_uuid(counts["newest"] or "")
+    return f"{newest.hex if newest else '0'}-{counts['shown']}-{counts['versions'] or 0}"
+
+
+def news_since(user: User, now: datetime, looked: Looked, seen: str) -> str:
+    """What happened to the list since it was `seen`: "2 new, 1 settled."; empty for nothing."""
+    counts = counted(user, now, {}, looked)
+    if seen == seen_of(counts):
+        return ""
+    newest, total, _ = (*seen.split("-"), "", "", "")[:3]
+    known = as_uuid(newest)
+    before = int(total) if total.isdecimal() else 0
+    holds = access.open_holds(user).filter(condition(looked, user, now))
+    new = holds.filter(pk__gt=known).count() if known else counts["shown"]
+    gone = before - (counts["shown"] - new)
+    parts = [f"{new} new"] if new else []
+    parts += [f"{gone} settled"] if gone > 0 else []
+    return f"{', '.join(parts) or 'Something changed'}."
+
+
 # --- one row ----------------------------------------------------------------------------------
 
 
+def with_marks(holds: QuerySet[Hold], user: User, now: datetime) -> QuerySet[Hold]:
+    """Holds with all that a row says of them."""
+    notes = CaseNote.objects.filter(hold=OuterRef("pk"))
+    number = notes.order_by().values("hold").annotate(number=Count("pk")).values("number")
+    return (
+        holds.select_related(*access.SHOWN_WITH)
+        .prefetch_related(*with_owners())
+        .annotate(
+            notes_number=Subquery(number),
+            last_note=Subquery(notes.order_by("-at", "-pk").values("text")[:1]),
+            asks=Exists(open_questions()),
+            reminded=reminded(user, now),
+        )
+    )
+
+
 def row_of(hold: Hold, user: User, now: datetime) -> QueueRow:
+    """The row of a hold that comes with its marks."""
     said = sentence_of(hold)
     operation = hold.operation
     late = hold.due_at <= now
+    marks: Any = hold
+    snoozed = hold.snoozed_until is not None and hold.snoozed_until > now
     return QueueRow(
         url=url_of(hold),
         id=hold.case_id,
+        hold=hold.pk,
         title=subject_of(hold),
         target=detail_of(hold),
         provider=operation.provider.name if operation else "",
@@ -87,10 +185,24 @@ def row_of(hold: Hold, user: User, now: datetime) -> QueueRow:
         held_since=hold.opened_at,
         due_at=hold.due_at,
         amount=amount_of(operation) if operation else "",
-        window=window_of(operation, now) if operation else None,
+        window=window_in(operation, now),
         is_late=late,
         is_soon=not late and hold.due_at - now < SOON,
+        notes=marks.notes_number or 0,
+        last_note=shortened(marks.last_note or ""),
+        asks=marks.asks,
+        reminded=marks.reminded,
+        snoozed_until=hold.snoozed_until if snoozed else None,
     )
+
+
+def window_in(operation: Operation | None, now: datetime) -> Window | None:
+    return window_of(operation, now) if operation else None
+
+
+def shortened(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= WORDS_SHOWN else words[: WORDS_SHOWN - 1].rstrip() + "…"
 
 
 def target_of(operation: Operation) -> str:
@@ -125,70 +237,12 @@ def url_of(hold: Hold) -> str:
     return reverse("held_run", args=[hold.run_id])
 
 
-# --- paging by (due time, ID) -----------------------------------------------------------------
-
-
-def rows_at(
-    holds: QuerySet[Hold], before: Place | None, after: Place | None, size: int = PAGE_ROWS
-) -> tuple[list[Hold], bool, bool]:
-    """A page of `holds`, and whether there are more urgent and less urgent ones."""
-    shown = holds.select_related(*SHOWN_WITH).prefetch_related(*with_owners())
-    if before is not None:
-        due, hold = before
-        more = shown.filter(Q(due_at__lt=due) | Q(due_at=due, pk__lt=hold))
-        found = list(more.order_by("-due_at", "-pk")[: size + 1])
-        return found[:size][::-1], len(found) > size, True
-    if after is not None:
-        due, hold = after
-        shown = shown.filter(Q(due_at__gt=due) | Q(due_at=due, pk__gt=hold))
-    found = list(shown.order_by("due_at", "pk")[: size + 1])
-    return found[:size], after is not None, len(found) > size
-
-
-def pager(rows: list[Hold], *, more_urgent: bool, less_urgent: bool) -> Pager:
-    here = reverse("review")
+def pager(rows: list[Hold], looked: Looked, *, ahead: bool, behind: bool) -> Pager:
+    here, query = reverse("review"), looked.query()
     if not rows:
-        return Pager(newer=here if more_urgent or less_urgent else "")
+        return Pager(newer=address(here, query) if ahead or behind else "")
+    first, last = place_of(rows[0], looked.sort), place_of(rows[-1], looked.sort)
     return Pager(
-        newer=address(here, {"before": place_of(rows[0])}) if more_urgent else "",
-        older=address(here, {"after": place_of(rows[-1])}) if less_urgent else "",
+        newer=address(here, query | {"before": first}) if ahead else "",
+        older=address(here, query | {"after": last}) if behind else "",
     )
-
-
-def place_of(hold: Hold) -> str:
-    return f"{hold.due_at.astimezone(UTC):%Y%m%dT%H%M%S.%f}-{hold.pk.hex}"
-
-
-def place(text: str) -> Place | None:
-    at, _, hold = text.partition("-")
-    pk = as_uuid(hold)
-    try:
-        due = datetime.strptime(at, "%Y%m%dT%H%M%S.%f").replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    return (due, pk) if pk is not None else None
-
-
-# --- what is new ------------------------------------------------------------------------------
-
-
-def seen_of(holds: QuerySet[Hold]) -> str:
-    """The queue in a few numbers: its newest hold, how many there are, how often they changed."""
-    newest = holds.order_by("-pk").values_list("pk", flat=True).first()
-    whole = holds.aggregate(total=Count("pk"), versions=Sum("version"))
-    return f"{newest.hex if newest else '0'}-{whole['total']}-{whole['versions'] or 0}"
-
-
-def news_since(user: User, seen: str) -> str:
-    """What happened to the queue since it was `seen`: "2 new, 1 settled."; empty for nothing."""
-    holds = access.open_holds(user)
-    if seen == seen_of(holds):
-        return ""
-    newest, total, _ = (*seen.split("-"), "", "", "")[:3]
-    known = as_uuid(newest)
-    before = int(total) if total.isdecimal() else 0
-    new = holds.filter(pk__gt=known).count() if known else holds.count()
-    settled = before - (holds.count() - new)
-    parts = [f"{new} new"] if new else []
-    parts += [f"{settled} settled"] if settled > 0 else []
-    return f"{', '.join(parts) or 'Something changed'}."

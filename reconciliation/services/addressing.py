@@ -60,12 +60,13 @@ def address_new() -> int:
 
 def address(new: Sequence[Notification], book: AddressBook) -> None:
     deliveries: list[Delivery] = []
-    by_number: dict[int, list[UUID]] = defaultdict(list)  # how many channels each goes by
+    by_number: dict[int, list[UUID]] = defaultdict(list)  # by how many channels that work
     for notification in new:
         channels = {channel.pk: channel for channel in book.channels_for(notification)}
         deliveries += (Delivery(notification=notification, channel=c) for c in channels.values())
-        by_number[len(channels)].append(notification.pk)
-        if not channels:
+        reached = sum(channel.works for channel in channels.values())
+        by_number[reached].append(notification.pk)
+        if not reached:
             log.warning("notification.reached_nobody", cause=notification.cause)
     Delivery.objects.bulk_create(deliveries)
     for number, rows in by_number.items():

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 
 from reconciliation.core.chain import Entry, skip_of
 from reconciliation.models import AuditEntry
+from workflows.failpoints import failpoint
 from workflows.services.audit import actor_of
 from workflows.services.clock import database_now
 
@@ -77,8 +78,10 @@ def check_chain(actor: str) -> AuditEntry:
     last = AuditEntry.objects.order_by("-seq").first()
     broken = first_broken_entry()
     detail = {"upto": last.seq if last else 0, "broken": broken}
+    failpoint("before_chain_check")
     with transaction.atomic():
         entry = add_entry(actor, "checked the chain", CHAIN, detail)
+    failpoint("after_chain_check")
     if broken is not None:
         log.error("audit.chain_broken", entry=broken)
     return entry

@@ -14,7 +14,8 @@ from reconciliation.core.digests import Every, next_digest
 from reconciliation.core.notifications import Kind, Times, next_at, steps_of
 from reconciliation.core.states import HoldState
 from reconciliation.models import Digest, Hold, Notification
-from reconciliation.services.telling import tell, tell_step
+from reconciliation.services.snoozing import due_reminders, mark_told
+from reconciliation.services.telling import tell, tell_reminder, tell_step
 from workflows.failpoints import failpoint
 from workflows.services.clock import database_now
 
@@ -48,6 +49,20 @@ def escalate(hold: Hold, now: datetime) -> None:
         if step.is_due(now):
             tell_step(hold, step)
     Hold.objects.filter(pk=hold.pk).update(tell_at=next_at(steps, now))
+
+
+def tell_reminders() -> int:
+    """Write down the reminders whose time has come; return how many."""
+    due = due_reminders()
+    if not due:
+        return 0
+    failpoint("before_reminder")
+    with transaction.atomic():
+        for reminder in due:
+            if mark_told(reminder):
+                tell_reminder(reminder)
+    failpoint("after_reminder")
+    return len(due)
 
 
 def begin_digests() -> int:

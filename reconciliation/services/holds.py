@@ -76,6 +76,8 @@ def open_hold(
         reason=reason,
         message=message[:1000],
         due_at=due_in(queue),
+        amount=operation.amount if operation else None,
+        window_ends_at=operation.replay_not_after if operation else None,
     )
     subject = f"operation:{operation.pk}" if operation else f"run:{run}"
     add_entry("system", "held", subject, {"hold": str(hold.pk), "reason": str(reason)})

@@ -16,7 +16,11 @@ def profile_of(user: User | AnonymousUser) -> Profile:
     """The person's preferences; the defaults, not saved, of who has set none, and of nobody."""
     if not isinstance(user, User):
         return Profile()
-    return Profile.objects.filter(pk=user.pk).first() or Profile(user=user)
+    try:
+        found: Profile = user.profile  # read with the account, where a session's person is
+    except Profile.DoesNotExist:
+        return Profile(user=user)
+    return found
 
 
 def save_preferences(user: User, *, time_zone: str, letters: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
@@ -22,7 +23,7 @@ from reconciliation.core.addresses import (
 )
 from reconciliation.core.contracts import Contract
 from reconciliation.core.errors import InvalidProvider
-from reconciliation.models import Operation, Provider
+from reconciliation.models import Operation, Provider, ReviewQueue
 from reconciliation.sealing import digest, has_digest, unseal
 from workflows.core.words import without_credentials
 
@@ -119,11 +120,14 @@ class Part:
     lacks: tuple[str, ...] = ()
 
 
-def readiness_of(provider: Provider, tenant: UUID | None = None) -> tuple[Part, ...]:
+def readiness_of(
+    provider: Provider, tenant: UUID | None = None, decided: Collection[UUID] | None = None
+) -> tuple[Part, ...]:
     """What the provider lacks before anything may be sent to it, by its three parts.
 
     A provider whose operation record, evidence path or owner is missing sends nothing
-    (architecture, section 8).
+    (architecture, section 8). `decided` are the queues with somebody who decides, where that is
+    known already.
     """
     contract = provider.contract_version
     evidence: list[str] = []
@@ -137,7 +141,7 @@ def readiness_of(provider: Provider, tenant: UUID | None = None) -> tuple[Part, 
     return (
         Part("record", tuple(setting_problems(provider))),
         Part("evidence", tuple(evidence)),
-        Part("owner", () if has_owner(provider, tenant) else (owner,)),
+        Part("owner", () if has_owner(provider, tenant, decided) else (owner,)),
     )
 
 
@@ -181,11 +185,21 @@ def address_problem_of(provider: Provider, *, resolved: bool = False) -> str:
         return str(error)
 
 
-def has_owner(provider: Provider, tenant: UUID | None) -> bool:
+def has_owner(
+    provider: Provider, tenant: UUID | None, decided: Collection[UUID] | None = None
+) -> bool:
     """Whether somebody answers for its holds, of `tenant` or of any, and may decide them."""
-    queues = [provider.default_queue, *provider.queues.all()]
-    return any(
-        access.has_decider(queue)
-        for queue in queues
-        if queue is not None and (tenant is None or queue.tenant_id in (None, tenant))
-    )
+    queues = [
+        queue
+        for queue in queues_of(provider)
+        if tenant is None or queue.tenant_id in (None, tenant)
+    ]
+    if decided is None:
+        decided = access.with_deciders(queues)
+    return any(queue.pk in decided for queue in queues)
+
+
+def queues_of(provider: Provider) -> list[ReviewQueue]:
+    """Where holds of its operations may go."""
+    default = [provider.default_queue] if provider.default_queue is not None else []
+    return [*default, *provider.queues.all()]

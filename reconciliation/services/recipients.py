@@ -47,7 +47,7 @@ class AddressBook:
         return list(User.objects.filter(is_superuser=True, is_active=True))
 
     def channels_for(self, notification: Notification) -> list[Channel]:
-        """The channels by which it is told, each once; none when nobody can be reached."""
+        """The channels that it is for; none that works when nobody can be reached now."""
         if notification.channel is not None:
             return [notification.channel]
         if notification.person is not None:
@@ -63,7 +63,7 @@ class AddressBook:
         found: list[Channel] = []
         first_time = notification.kind != Kind.OVERDUE or notification.rung == Rung.ASSIGNEE
         if queue is not None and notification.kind in OF_QUEUES and first_time:
-            found += working(queue.channels.all())
+            found += kept_for(queue)
         tenant = tenant_of(hold)
         for rung in rungs_from(Rung(notification.rung)):
             people = self._on(rung, hold, queue)
@@ -89,7 +89,7 @@ class AddressBook:
         queues = self._concerned(notification)
         found: list[Channel] = []
         if notification.kind != Kind.STOPPED:
-            found = [channel for queue in queues for channel in working(queue.channels.all())]
+            found = [channel for queue in queues for channel in kept_for(queue)]
         tenant = notification.says.get("tenant") or None
         owners = {owner.pk: owner for queue in queues for owner in queue.owners.all()}
         reached = self._reach(owners.values(), lambda user: self._sees_tenant(user, tenant))
@@ -138,8 +138,9 @@ def may_see_tenant(user: User, tenant: UUID | None) -> bool:
     return tenants.filter(pk=tenant).exists() if tenant else tenants.exists()
 
 
-def working(channels: Iterable[Channel]) -> list[Channel]:
-    return [channel for channel in channels if channel.works]
+def kept_for(queue: ReviewQueue) -> list[Channel]:
+    """A queue's own channels, also those that have stopped: what is for them waits."""
+    return [channel for channel in queue.channels.all() if channel.enabled]
 
 
 def channels_of_person(person: User) -> list[Channel]:
@@ -152,4 +153,4 @@ def channels_of_person(person: User) -> list[Channel]:
         usual = Channel(kind=ChannelKind.EMAIL, person=person)
         Channel.objects.bulk_create([usual], ignore_conflicts=True)
         own = list(Channel.objects.filter(person=person))
-    return working(own)
+    return [channel for channel in own if channel.works]

@@ -16,11 +16,13 @@ from django.contrib.auth.models import User
 from reconciliation.core.notifications import Kind, Rung, Step
 from reconciliation.core.rehearsals import NAME as REHEARSALS
 from reconciliation.models import (
+    CaseNote,
     Channel,
     DecisionProposal,
     Hold,
     Notification,
     Provider,
+    Reminder,
     ReviewQueue,
     Sandbox,
 )
@@ -47,6 +49,27 @@ def tell_proposed(proposal: DecisionProposal, seconds: Iterable[User]) -> None:
     if not others:
         rung = Rung.ADMINISTRATORS
         tell(Notification(kind=Kind.PROPOSED, cause=cause, hold=hold, rung=rung))
+
+
+def tell_assigned(hold: Hold, to: User, entry: int) -> None:
+    """A case became somebody's by another's hand; `entry` is its number in the audit record."""
+    tell_person(Kind.ASSIGNED, f"assigned:{entry}", hold, to)
+
+
+def tell_asked(question: CaseNote) -> None:
+    """Somebody is asked for information about a case."""
+    if question.to is not None and question.to != question.by:
+        tell_person(Kind.ASKED, f"asked:{question.pk}", question.hold, question.to)
+
+
+def tell_reminder(reminder: Reminder) -> None:
+    """A person wanted to hear of a case at this time."""
+    cause = f"reminder:{reminder.pk}:{reminder.at:%Y%m%dT%H%M%S.%f}"
+    tell_person(Kind.REMINDER, cause, reminder.hold, reminder.person)
+
+
+def tell_person(kind: Kind, cause: str, hold: Hold, person: User) -> None:
+    tell(Notification(kind=kind, cause=cause, hold=hold, person=person, rung=Rung.ASSIGNEE))
 
 
 def tell_step(hold: Hold, step: Step) -> None:

@@ -11,9 +11,12 @@ from django.http import FileResponse, StreamingHttpResponse
 from django.views.decorators.http import require_POST
 
 from reconciliation import access
+from reconciliation.core.queue_views import looked_at
 from reconciliation.exports.lists import QUEUE_COLUMNS, queue_rows
 from reconciliation.exports.pack import case_document, evidence_pack, name_of
+from reconciliation.selectors.queue_filters import condition
 from workflows.pages import MOST_EXPORTED
+from workflows.services.clock import database_now
 from workflows.views.requests import SignedIn
 from workflows.views.tables import Exported, as_table
 
@@ -37,10 +40,11 @@ def operation_export(request: SignedIn, operation: UUID) -> FileResponse:
 @login_required
 @require_POST
 def queue_export(request: SignedIn) -> StreamingHttpResponse:
-    """The open cases that this person may see, one a row, the most urgent first."""
-    holds = access.open_holds(request.user)
+    """The open cases of the list that the address shows, one a row, the most urgent first."""
+    looked, user = looked_at(request.GET.dict()), request.user
+    holds = access.open_holds(user).filter(condition(looked, user, database_now()))
     rows = queue_rows(holds, MOST_EXPORTED)
-    return as_table(request, Exported("review-queue", {}, holds, QUEUE_COLUMNS, rows))
+    return as_table(request, Exported("review-queue", looked.query(), holds, QUEUE_COLUMNS, rows))
 
 
 def as_file(content: IO[bytes], name: str, kind: str) -> FileResponse:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -16,6 +16,7 @@ from reconciliation import access
 from reconciliation.models import Hold
 from reconciliation.selectors import held_run_page
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
+from reconciliation.selectors.thread import thread_at
 from reconciliation.selectors.words import with_owners
 from reconciliation.views.deciding import (
     Context,
@@ -96,4 +97,11 @@ def context_of(request: SignedIn, found: Hold, attempted: Attempted = NOTHING_AT
     """One context for the page and its fragments, read anew."""
     now = database_now()
     found = hold_for(request, found.held_run.pk)
-    return {"page": held_run_page(found, request.user, now, attempted), "now": now}
+    return {
+        "page": held_run_page(found, request.user, now, attempted),
+        # Asked for by the whole page alone.
+        "thread": cache(
+            partial(thread_at, {"run": found.run_id, "operation": None}, request.user, now)
+        ),
+        "now": now,
+    }

@@ -40,9 +40,9 @@ def shown(
 ) -> HttpResponse:
     now = database_now()
     digest = Digest.objects.filter(person=request.user).first()
-    known = (
-        {"every": digest.every, "at": f"{digest.at:%H:%M}", "zone": digest.zone} if digest else {}
-    )
+    known = {"zone": str(request.profile.zone)}
+    if digest is not None:
+        known = {"every": digest.every, "at": f"{digest.at:%H:%M}", "zone": digest.zone}
     form = refused or DigestForm(initial=known)
     before, after = request.GET.get("before", ""), request.GET.get("after", "")
     context = {

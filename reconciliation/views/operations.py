@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -16,6 +16,7 @@ from reconciliation.core.states import HoldState
 from reconciliation.models import Operation
 from reconciliation.selectors import operation_page
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
+from reconciliation.selectors.thread import thread_at
 from reconciliation.services.asking import ask_for, may_ask
 from reconciliation.views.deciding import (
     Context,
@@ -104,4 +105,6 @@ def context_of(
         "page": operation_page(found, request.user, now, attempted),
         "now": now,
         "may_ask": may_ask(found, hold, request.user),
+        # Asked for by the whole page alone.
+        "thread": cache(partial(thread_at, {"operation": found}, request.user, now)),
     }

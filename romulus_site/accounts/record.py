@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db.models.signals import post_delete, post_save
 from django.http import HttpRequest
 
-from romulus_site.accounts.sessions import end_sessions
+from romulus_site.accounts.sessions import begin, end_sessions
 from workflows.services import audit
 from workflows.services.audit import actor_of
 
@@ -22,6 +22,7 @@ def note(user: User, verb: str, **detail: Any) -> None:
 
 def signed_in(request: HttpRequest, user: User, **_: Any) -> None:
     used = request.session.get("account_authentication_methods", [])
+    begin(request)
     note(user, "signed in", by=[str(each.get("type") or each["method"]) for each in used])
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from allauth.usersessions.models import UserSession
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Now
+from django.http import HttpRequest
+from django.utils import timezone
 
 from workflows.services import audit
 from workflows.services.audit import actor_of
@@ -22,6 +25,20 @@ BROWSERS = {"Edg/": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "Chrome/": "
 BROWSERS |= {"Safari/": "Safari"}
 SYSTEMS = {"iPhone": "iPhone", "iPad": "iPad", "Android": "Android", "Windows": "Windows"}
 SYSTEMS |= {"Macintosh": "macOS", "Linux": "Linux"}
+
+
+def begin(request: HttpRequest) -> None:
+    """Let the session end at a fixed time from now, whatever is done and polled in it.
+
+    By this machine's clock, as Django ends sessions.
+    """
+    request.session.set_expiry(timezone.now() + timedelta(seconds=settings.SESSION_COOKIE_AGE))
+
+
+def ends_at(request: HttpRequest) -> datetime | None:
+    """When the session will end, as `begin` has fixed it; None where it has not."""
+    fixed = "_session_expiry" in request.session
+    return request.session.get_expiry_date() if fixed else None
 
 
 @dataclass(frozen=True, slots=True)

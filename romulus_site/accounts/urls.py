@@ -70,5 +70,6 @@ urlpatterns = [
     path("account/", include(PASSWORD)),
     path("account/factors/", include(SECOND_FACTORS)),
     path("account/", include(SINGLE_SIGN_ON)),
+    path("account/sessions/longer/", views.longer, name="session_longer"),
     path("account/sessions/", views.sessions, name="usersessions_list"),
 ]

@@ -26,7 +26,6 @@ from romulus_site.rights.pages import ChangePage, Choice
 from romulus_site.rights.what import known, what_can
 from romulus_site.rights.who import GIVEN, held_by, who_can
 from workflows.rights import holds
-from workflows.services.clock import database_now
 from workflows.views.requests import SeeOther, SignedIn
 
 View = Callable[..., HttpResponse]
@@ -161,5 +160,5 @@ def shown(
     status: HTTPStatus = HTTPStatus.OK,
     **more: Any,
 ) -> HttpResponse:
-    context = {"page": page, "title": title, "now": database_now()}
+    context = {"page": page, "title": title}
     return render(request, template, context | more, status=status)

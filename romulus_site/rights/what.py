@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import Group, User
 from django.contrib.contenttypes.models import ContentType
-from django.db.models import Q, UUIDField
+from django.db.models import Q, UUIDField, Value
 from django.db.models.functions import Cast
 from django.urls import reverse
 from guardian.models import GroupObjectPermission, UserObjectPermission
@@ -68,7 +68,7 @@ def tables_of(holder: User | Group) -> list[Any]:
     groups = holder.groups.values("pk")
     return [
         UserObjectPermission.objects.filter(user=holder),
-        GroupObjectPermission.objects.filter(group_id__in=groups).select_related("group"),
+        GroupObjectPermission.objects.filter(group_id__in=groups),
     ]
 
 
@@ -85,12 +85,15 @@ def objects_of(holder: User | Group, kind: Kind, viewer: User) -> Any:
 
 def how_held(holder: User | Group, objects: Iterable[Any]) -> How:
     keys = {str(each.pk) for each in objects}
+    columns = ("content_type_id", "object_pk", "permission__codename")
+    by = (Value(""), "group__name")  # as `tables_of` orders them
+    first, *more = (
+        table.filter(object_pk__in=keys).values_list(*columns, name)
+        for table, name in zip(tables_of(holder), by, strict=False)
+    )
     found: How = defaultdict(lambda: defaultdict(list))
-    for table in tables_of(holder):
-        for held in table.filter(object_pk__in=keys).select_related("permission"):
-            group = getattr(held, "group", None)
-            means = f"by {group.name}" if group and group != holder else GIVEN
-            found[held.content_type_id, held.object_pk][held.permission.codename].append(means)
+    for kind, pk, codename, group in first.union(*more, all=True):
+        found[kind, pk][codename].append(f"by {group}" if group else GIVEN)
     return found
 
 

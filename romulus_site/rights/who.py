@@ -75,13 +75,15 @@ class Table:
         }
         of_groups = GroupObjectPermission.objects.filter(**about)
         on_all = Group.permissions.through.objects.filter(permission__in=shown_by(kind))
-        codename = "permission__codename"
+        columns = ("group_id", "permission__codename")
+        here = of_groups.values_list(*columns, Value(value=False))
+        held = list(here.union(on_all.values_list(*columns, Value(value=True)), all=True))
         return cls(
             kind=kind,
             subject=subject,
             given=UserObjectPermission.objects.filter(**about),
-            groups=gathered(of_groups.values_list("group_id", codename)),
-            everywhere=gathered(on_all.values_list("group_id", codename)),
+            groups=gathered((group, name) for group, name, on_all in held if not on_all),
+            everywhere=gathered((group, name) for group, name, on_all in held if on_all),
         )
 
     @property

@@ -224,6 +224,13 @@ def initials(name: str, *, group: bool = False, large: bool = False) -> SafeStri
 
 
 @register.filter
+def seen(url: str, fingerprint: str) -> str:
+    """The address that a region polls: with what it shows already, so that it is told only of
+    what is new."""
+    return f"{url}{'&' if '?' in url else '?'}seen={fingerprint}"
+
+
+@register.filter
 def percent(value: float) -> str:
     """A length or position inside an SVG, as an attribute: "12.34%"."""
     return f"{value:.2f}%"

@@ -92,7 +92,8 @@ OF_CLERK = {
 
 # Not passed here: the tortured workflows have one version; nothing is twice at a destination; no
 # event is missed, so that it has to be matched again, and nobody does anything to one by hand; none
-# is old enough to be purged; people have no channels by which they would be told.
+# is old enough to be purged; nobody asks whether the record is whole, assigns or snoozes cases;
+# people have no channels by which they would be told.
 ELSEWHERE = frozenset(
     {
         "before_migration",
@@ -111,8 +112,24 @@ ELSEWHERE = frozenset(
         "after_replay",
         "before_sent",
         "after_sent",
+        "before_chain_check",
+        "after_chain_check",
         "before_purge_events",
         "after_purge_events",
+        "before_assign",
+        "after_assign",
+        "before_snooze",
+        "after_snooze",
+        "before_reminder",
+        "after_reminder",
+        "before_remind",
+        "after_remind",
+        "before_note",
+        "after_note",
+        "before_bulk",
+        "after_bulk",
+        "before_bulk_item",
+        "after_bulk_item",
         "before_digest",
         "after_digest",
         "before_composed",

@@ -167,6 +167,15 @@
     if (next) $("[data-row-link]", next)?.focus();
   };
 
+  // On what is ticked, else on the row with the focus, else on the case of the page.
+  const actOn = (key, name) => {
+    const ticked = $("[data-select]:checked") && $(`[data-bulk] [data-key=${key}]`);
+    const url = row()?.dataset[name];
+    if (ticked) ticked.click();
+    else if (url) htmx.ajax("GET", url, { target: "#act", swap: "innerHTML" });
+    else $(`[aria-keyshortcuts=${key}]`)?.click();
+  };
+
   const keys = {
     "/": () => {
       const field = $$("[data-search], #q").find((each) => each.checkVisibility());
@@ -178,6 +187,10 @@
     j: () => move(1),
     k: () => move(-1),
     o: () => row() && $("[data-row-link]", row())?.click(),
+    p: () => row() && $("[data-preview]", row())?.click(),
+    x: () => row() && $("[data-select]", row())?.click(),
+    a: () => actOn("a", "assign"),
+    s: () => actOn("s", "snooze"),
     r: () => $("[aria-keyshortcuts=r]")?.click(),
     d: () => {
       const form = $("form[data-decide]");
@@ -209,6 +222,49 @@
       event.preventDefault();
       keys[event.key]();
     }
+  });
+
+  // --- the review queue: previews, and what is ticked --------------------------------------------
+
+  const fold = (button) => {
+    button.setAttribute("aria-expanded", "false");
+    document.getElementById(button.dataset.preview)?.setAttribute("hidden", "");
+  };
+
+  const unfold = (button) => {
+    for (const other of $$("[data-preview][aria-expanded=true]")) fold(other);
+    button.setAttribute("aria-expanded", "true");
+    document.getElementById(button.dataset.preview)?.removeAttribute("hidden");
+  };
+
+  const count = () => {
+    const bar = $("[data-bulk]");
+    if (!bar) return;
+    const ticked = $$("[data-select]:checked").length;
+    bar.hidden = ticked === 0;
+    $("[data-count]", bar).textContent = `${ticked} selected`;
+    const all = $("[data-select-all]");
+    if (all) all.checked = ticked > 0 && ticked === $$("[data-select]").length;
+  };
+
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-select-all]")) {
+      for (const box of $$("[data-select]")) box.checked = event.target.checked;
+    }
+    if (event.target.matches("[data-select], [data-select-all]")) count();
+  });
+
+  // Pressed again, a preview closes and nothing is asked for.
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const button = event.detail.elt;
+    if (!button.matches("[data-preview][aria-expanded=true]")) return;
+    event.preventDefault();
+    fold(button);
+  });
+
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const button = event.detail.requestConfig?.elt;
+    if (button?.matches("[data-preview]")) unfold(button);
   });
 
   // --- the decision form -----------------------------------------------------------------------
@@ -447,6 +503,7 @@
     forms(event.detail.elt);
     showLive();
     tick();
+    count();
     attend(event.detail.elt);
   });
 
@@ -502,6 +559,7 @@
 
   restore();
   forms(document);
+  count();
   showLive();
   attend(document);
 

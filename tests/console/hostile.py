@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from uuid import uuid4
 
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
+from reconciliation.core.review_work import BulkKind
 from reconciliation.models import Channel, DispatchStop, Operation, Provider, ReviewQueue
 from reconciliation.services.addressing import pass_on
+from reconciliation.services.bulk import Wanted, confirm
+from reconciliation.services.notes import ask, comment
+from reconciliation.services.saved_views import save_view
 from tests.claiming import ready_run
 from tests.deciding import KEEP_HOLDING, decide
 from tests.destination import RunningDestination
 from tests.events import FAILING, delivered, waiting
 from tests.factories import (
+    administrator,
     advanced,
     open_hold_of,
+    person,
     ready_provider,
     settled,
     started_run,
@@ -27,6 +34,7 @@ from workflows.core.definitions import Workflow
 from workflows.core.intents import Intent
 from workflows.models import Pause, Tenant, Worker
 from workflows.registry import registry
+from workflows.services.clock import database_now
 from workflows.services.run_view import RunView
 from workflows.services.runs import start
 
@@ -53,7 +61,15 @@ def said_everywhere(destination: RunningDestination) -> None:
     ready_provider("desk", destination.url)
     destination.client.arm("apply_then_drop")
     settled(start(marked.name, {"note": MARK}, tenant=tenant(), labels={"file": MARK}))
-    decide(open_hold_of(Operation.objects.get()), KEEP_HOLDING, note=MARK * 2)
+    held = open_hold_of(Operation.objects.get())
+    decide(held, KEEP_HOLDING, note=MARK * 2)
+    comment(held, person(), MARK, uuid4())
+    ask(held, person(), person(), MARK, uuid4())
+    tomorrow = database_now() + timedelta(days=1)
+    administrator()
+    for each in User.objects.filter(is_superuser=True):
+        save_view(each, MARK[:60], "view=unknown")
+        confirm(Wanted(BulkKind.REMIND, until=tomorrow), [held.pk], each, uuid4())
     with scripted_provider() as refusing:
         refusing.status = 400
         refusing.body = json.dumps({"error": {"type": MARK, "message": MARK}}).encode()

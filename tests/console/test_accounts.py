@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
 from django.core import mail
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from reconciliation.models import AuditEntry
 from tests.console.posting import HTMX
@@ -139,6 +142,45 @@ def test_the_list_takes_as_many_queries_for_many_sessions_as_for_one() -> None:
     assert queries() == few <= 12
 
 
+def test_a_session_ends_when_it_was_said_whatever_is_polled_in_it() -> None:
+    """Case A24: nothing that a page does by itself keeps a session alive."""
+    client = signed_in()
+    row = Session.objects.get(session_key=client.session.session_key)
+    for _ in range(2):
+        client.get("/needs-you/", headers=HTMX)
+        client.get("/review/")
+    session = client.session
+    session["something"] = "changed"
+    session.save()
+    before, row = row.expire_date, Session.objects.get(pk=row.pk)
+    assert row.expire_date == before
+    assert "hidden" in form_of(client)
+    Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
+    ended = client.get("/needs-you/", headers=HTMX)
+    assert ended.status_code == HTTPStatus.UNAUTHORIZED
+
+
+def test_a_session_that_is_about_to_end_is_lengthened_by_whoever_asks(settings: Any) -> None:
+    settings.SESSION_COOKIE_AGE = 100
+    client = signed_in()
+    assert "hidden" not in form_of(client)
+    settings.SESSION_COOKIE_AGE = 3600
+    assert client.get("/account/sessions/longer/").status_code == HTTPStatus.METHOD_NOT_ALLOWED
+    answer = client.post("/account/sessions/longer/", {"next": "/runs/"})
+    assert answer["Location"] == "/runs/"
+    assert "hidden" in form_of(client)
+    away = client.post("/account/sessions/longer/", {"next": "https://elsewhere.example/"})
+    assert away["Location"] == "/"
+
+
+def form_of(client: Client) -> str:
+    """How the page begins to say that the session ends."""
+    page = client.get("/review/").content.decode()
+    begun = re.search(r'<form class="banner tone-hold"[^>]*>', page)
+    assert begun is not None
+    return begun[0]
+
+
 # --- second factors ---------------------------------------------------------------------------
 
 
@@ -249,6 +291,9 @@ def test_the_admin_has_no_login_page_of_its_own(client: Client) -> None:
     assert asked.redirect_chain[-1][0].startswith("/login/?next=")
     fields = {"username": "admin_1", "password": "admin_1"}
     client.post("/admin/login/", fields)
+    person("admin_2", is_staff=True)
+    staff = signed_in("admin_2")
+    assert staff.get("/admin/password_change/")["Location"] == "/account/password/"
     assert "_auth_user_id" not in client.session
     assert admin.is_staff
 

@@ -179,7 +179,7 @@ def test_without_scripts_a_decision_is_recorded_all_the_same(
     plain.locator("#kind-abandon").check()
     plain.get_by_label("Note for the record").fill(NOTE)
     plain.get_by_label("Type the last 6 characters").fill(held.pk.hex[-6:])
-    plain.locator("[data-commit]").click()
+    plain.locator("form[data-decide] [data-commit]").click()
     plain.wait_for_url("**#record")
     expect(plain.locator("#record")).to_contain_text(NOTE)
     context.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -90,7 +91,7 @@ def test_the_other_tab_decides_nothing_under_the_new_name(
     second.wait_for_url("**/login/")
     sign_in(second, "reviewer_2")
 
-    first.locator("[data-commit]").click()
+    first.locator("form[data-decide] [data-commit]").click()
     expect(first.locator("#alerts")).to_contain_text("You are signed in as reviewer_2 now")
     expect(first.get_by_label("Note for the record")).to_have_value(NOTE)
     assert not Decision.objects.exists()
@@ -112,7 +113,7 @@ def test_a_session_that_has_ended_leads_to_the_login_page_and_back(
     page.goto(url_of(held))
     fill(page, held)
     Session.objects.all().delete()
-    page.locator("[data-commit]").click()
+    page.locator("form[data-decide] [data-commit]").click()
     page.wait_for_url("**/login/?**")
     expect(page.get_by_role("heading", level=1)).to_have_text("You were signed out")
     expect(page.get_by_text("was not recorded in your name")).to_be_visible()
@@ -123,6 +124,21 @@ def test_a_session_that_has_ended_leads_to_the_login_page_and_back(
     page.wait_for_url(f"**{url_of(held)}")
     expect(page.get_by_label("Note for the record")).to_have_value(NOTE)
     assert UserSession.objects.count() == 1
+
+
+def test_the_end_of_a_session_is_said_on_an_open_page_and_can_be_put_off(
+    context: BrowserContext, settings: Any
+) -> None:
+    settings.SESSION_COOKIE_AGE = 123
+    person()
+    page = context.new_page()
+    sign_in(page, "reviewer_1")
+    banner = page.locator("#session-end")
+    expect(banner).to_contain_text("Your session ends at")
+    expect(banner).to_be_visible()
+    settings.SESSION_COOKIE_AGE = 3600
+    page.get_by_role("button", name="Stay signed in").click()
+    expect(banner).to_be_hidden()
 
 
 def test_account_pages_fit_every_width(context: BrowserContext) -> None:

@@ -375,3 +375,11 @@ def test_the_run_says_which_event_it_got_and_which_came_late(viewer: Client) -> 
 
 def test_a_run_without_waits_shows_none(viewer: Client) -> None:
     assert run_page(viewer, begun()).waits == ()
+
+
+def test_a_poll_gets_nothing_while_nothing_is_new(viewer: Client) -> None:
+    delivered("elsewhere", event_id="evt_1")
+    url = f"{EVENTS}?seen={viewer.get(EVENTS).context['seen']}"
+    assert fragment(viewer, url, "inbox").status_code == HTTPStatus.NO_CONTENT
+    delivered("elsewhere", event_id="evt_2")
+    assert fragment(viewer, url, "inbox").status_code == HTTPStatus.OK

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.django_db
 
 # Pages on which something of it has to be seen, so that the walk has been where it matters.
 SHOWN_ON = {
-    *("review", "operation", "runs", "run", "held_run", "events", "event"),
+    *("review", "review_preview", "review_notes", "review_bulk_action"),
+    *("operation", "runs", "run", "held_run", "events", "event"),
     *("providers", "provider", "workers", "audit", "dispatch", "notifications"),
 }
 

@@ -274,7 +274,13 @@ def test_nor_by_making_themselves_an_owner(queue: ReviewQueue, deputy: User) -> 
         "action": "",
         "owners": [str(deputy.pk)],
         "due_after": "04:00:00",
+        "tell_before": "00:30:00",
+        "tell_on_call_after": "00:00:00",
+        "tell_owners_after": "00:30:00",
+        "tell_administrators_after": "02:00:00",
     }
+    form = signed_in(deputy).get(url).context["adminform"].form
+    fields = {name: form.initial.get(name) for name in form.fields} | fields
     client = signed_in(deputy)
     text = client.post(url, fields).content.decode()
     assert "You cannot give that to yourself" in text

@@ -268,7 +268,7 @@ def test_its_queries_do_not_grow_with_its_rows(reads: Client, provider: Provider
     for number in range(20):
         many_runs(1, start_key=f"ord-{number}")
         event(f"ord-{number}")
-    assert queries() == one <= 15
+    assert queries() == one <= 12
 
 
 def a_history(provider: Provider, number: int) -> None:

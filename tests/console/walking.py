@@ -77,4 +77,6 @@ def kind_of(path: str) -> str:
     except Resolver404:
         return ""
     names = sorted({pair.partition("=")[0] for pair in parts.query.split("&")})
+    if view.startswith("review") and names != [""]:
+        names = ["filtered"]  # any of its filters stands for all: together they are a thousand
     return "" if view in ("logout", "admin:logout") else f"{view} {names}"

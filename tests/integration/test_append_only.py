@@ -16,6 +16,9 @@ from django.db.models import Model, ProtectedError
 from reconciliation.core.states import DecisionKind, OperationState
 from reconciliation.models import (
     AuditEntry,
+    BulkAction,
+    BulkItem,
+    CaseNote,
     Channel,
     ContractVersion,
     Decision,
@@ -33,8 +36,10 @@ from reconciliation.models import (
     ProposalEnd,
     Provider,
     Rehearsal,
+    Reminder,
     ReviewQueue,
     Sandbox,
+    SavedView,
     Shift,
     Transmission,
 )
@@ -313,6 +318,9 @@ def test_the_tables_that_are_named_here_are_all_there_are() -> None:
     switches = {DispatchStop}  # who threw which is in the audit record
     rehearsing = {Sandbox, Rehearsal}  # append-only too (test_rehearsals)
     preferences = {Profile, DecisionDraft}  # what is somebody's own
+    # Around a case, and none of it decides; notes are append-only too (test_assigning).
+    around = {CaseNote, Reminder, SavedView, BulkAction, BulkItem}
     telling = {Channel, Delivery, Digest, Message, Notification, Shift}  # what people are told
     every = set(apps.get_app_config("reconciliation").get_models(include_auto_created=True))
-    assert every == {*LEDGER, *set_up, *switches, *rehearsing, *preferences, *telling}
+    others = {*set_up, *switches, *rehearsing, *around, *preferences, *telling}
+    assert every == {*LEDGER, *others}

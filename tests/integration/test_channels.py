@@ -13,7 +13,15 @@ from standardwebhooks import Webhook
 
 from reconciliation.core.channels import MOST_ATTEMPTS, ChannelKind
 from reconciliation.core.errors import InvalidChannel
-from reconciliation.models import AuditEntry, Channel, Hold, Message, Notification, ReviewQueue
+from reconciliation.models import (
+    AuditEntry,
+    Channel,
+    Hold,
+    Message,
+    Notification,
+    Provider,
+    ReviewQueue,
+)
 from reconciliation.selectors.letters import write
 from reconciliation.services.addressing import pass_on
 from reconciliation.services.channels import Typed, check_channel, save_channel
@@ -52,6 +60,10 @@ def hold() -> Hold:
 def queue(hold: Hold) -> ReviewQueue:
     assert hold.queue is not None
     return hold.queue
+
+
+def ready_again() -> Provider:
+    return Provider.objects.get(slug="desk")
 
 
 def due_again() -> None:
@@ -140,7 +152,11 @@ def test_a_channel_that_is_dead_stops_keeps_what_waits_and_goes_on_after_a_test(
     assert Message.objects.get().next_at is None
     assert AuditEntry.objects.filter(verb="channel stopped").exists()
     assert Notification.objects.filter(kind="stopped", queue=queue).exists()
-    # What comes meanwhile goes to those who can be reached, and a test that fails changes nothing.
+    # What comes meanwhile waits for it too, and a test that fails changes nothing.
+    (later,) = many_held(1, ready_again())
+    tell_opened(later)
+    told()
+    assert Notification.objects.get(hold=later).reached == 0
     admin = administrator()
     assert send_test(made, admin, write).state == "failed"
     made.refresh_from_db()
@@ -150,8 +166,9 @@ def test_a_channel_that_is_dead_stops_keeps_what_waits_and_goes_on_after_a_test(
     receiver.got.clear()
     assert send_test(made, admin, write).state == "sent"
     told()
+    told()  # while one is under way the rest wait
     texts = [document["text"].splitlines()[0] for document in receiver.documents]
-    assert texts == ["*A test message*", "*Held: Refund order 0*"]
+    assert texts == ["*A test message*", "*Held: Refund order 0*", "*Held: Refund order 0*"]
     made.refresh_from_db()
     assert (made.stopped_at, made.failing_since) == (None, None)
 

@@ -139,6 +139,8 @@ def test_no_session_and_no_person_is_looked_for_and_what_protects_stays(client: 
     assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
     assert answer.headers["X-Frame-Options"] == "DENY"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    # Else the server would send it in chunks, a packet more each time.
+    assert answer.headers["Content-Length"] == str(len(answer.content))
     elsewhere = signed(Scheme.STANDARD_WEBHOOKS, paid()) | {"host": "elsewhere.example"}
     assert deliver(client, paid(), elsewhere).status_code == HTTPStatus.BAD_REQUEST
     assert client.get("/hooks/shop/more/").status_code == HTTPStatus.NOT_FOUND

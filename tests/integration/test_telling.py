@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from guardian.shortcuts import remove_perm
 from pytest_django import Settings
 
+from reconciliation.channels.mail import TO_THE_LOG
 from reconciliation.core.digests import Every
 from reconciliation.core.facts import Dispatch
 from reconciliation.core.states import DecisionKind
@@ -24,11 +25,13 @@ from reconciliation.models import (
     Message,
     Notification,
     Operation,
+    Profile,
     Provider,
     ReviewQueue,
     Sandbox,
     Shift,
 )
+from reconciliation.selectors.words import clock
 from reconciliation.services.addressing import pass_on
 from reconciliation.services.decisions import Answer, record_decision
 from reconciliation.services.digests import set_digest
@@ -49,8 +52,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 @pytest.fixture(autouse=True)
-def mail_is_set_up(settings: Settings) -> None:
-    settings.EMAIL_HOST = "mail.example.com"  # and Django keeps what tests send
+def console_has_an_address(settings: Settings) -> None:
     settings.ROMULUS_CONSOLE_URL = "https://romulus.example.com"
 
 
@@ -89,14 +91,16 @@ def test_a_hold_that_opens_is_told_of_with_its_case_and_a_link(hold: Hold) -> No
     queue, operation = hold.queue, hold.operation
     assert queue is not None
     assert operation is not None
-    owner(queue)
+    Profile.objects.create(user=owner(queue), time_zone="Asia/Kathmandu")
     tell_opened(hold)
     told()
     (sent,) = mail.outbox
     assert sent.subject == f"Held: {operation.summary}"
     assert f"https://romulus.example.com/operations/{operation.pk}/" in sent.body
     assert "Not known: " in sent.body
-    assert "Due: " in sent.body
+    # By the database's clock, and by their own where they have chosen one.
+    assert f"Due: {clock(hold.due_at)} (" in sent.body
+    assert "Asia/Kathmandu)" in sent.body
     assert "Nothing is decided by opening it" in sent.body
     assert sent.extra_headers["Message-ID"].startswith(f"<{Message.objects.get().pk}@")
 
@@ -339,7 +343,7 @@ def test_a_digest_comes_once_at_its_time_and_not_when_nothing_waits(hold: Hold) 
 
 
 def test_a_notification_that_reaches_nobody_says_so(hold: Hold, settings: Any) -> None:
-    settings.EMAIL_HOST = ""
+    settings.EMAIL_BACKEND = TO_THE_LOG  # there is no mail server
     tell_opened(hold)
     told()
     row = Notification.objects.get()

@@ -14,11 +14,11 @@ SERVICES = [
     for app in ("workflows", "reconciliation")
     for path in (ROOT / app / "services").glob("*.py")
 ]
-# Their failpoints are in `send`, around them.
-ELSEWHERE = {"transmit.begin", "transmit.record"}
+# Their failpoints are in `send` and in `carry_out_item`, around them.
+ELSEWHERE = {"transmit.begin", "transmit.record", "bulk.do_once"}
 # What an administrator sets up is neither the execution record nor the ledger; nor is what a
-# rehearsal shows, which is what a provider is trusted for.
-SETTING_UP = {"setup", "sources", "rehearsals", "tenants", "channels", "rota"}
+# rehearsal shows, which is what a provider is trusted for, nor a view that somebody keeps.
+SETTING_UP = {"setup", "sources", "rehearsals", "tenants", "channels", "rota", "saved_views"}
 
 
 def transactions() -> Iterator[tuple[str, int]]:

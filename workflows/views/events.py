@@ -14,7 +14,7 @@ from workflows.selectors.event_lists import events_page
 from workflows.selectors.event_page import event_page
 from workflows.selectors.events_asked import Asked, Reader
 from workflows.services.clock import database_now
-from workflows.views.requests import SignedIn, asks_for
+from workflows.views.requests import SignedIn, asks_for, fingerprint, nothing_new
 
 NAMES = ("view", "state", "source", "before", "after", "wbefore", "wafter", "wait", "event")
 FRAGMENTS = {
@@ -36,8 +36,12 @@ def events(request: SignedIn) -> HttpResponse:
         controlled=frozenset(each.pk for each in tenants if access.may_control(user, each)),
         may_send=access.sendable_sources(user).exists(),
     )
-    context = {"page": events_page(reader, asked), "now": database_now()}
+    page = events_page(reader, asked)
+    known = fingerprint(page)
+    context = {"page": page, "seen": known, "now": database_now()}
     fragment = next((name for name in FRAGMENTS if asks_for(request, name)), "")
+    if fragment == "inbox" and (same := nothing_new(request, known)):
+        return same
     return render(request, FRAGMENTS.get(fragment, "workflows/events.html"), context)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime, tzinfo
 from http import HTTPStatus
 from typing import Protocol
@@ -39,6 +40,11 @@ def asks_for(request: SignedIn, target: str) -> bool:
     """Whether htmx asks for the fragment `target`; never for a page out of the history."""
     htmx = request.htmx
     return bool(htmx) and not htmx.history_restore_request and htmx.target == target
+
+
+def fingerprint(page: object) -> str:
+    """Something short that changes whenever what `page` shows has changed."""
+    return hashlib.sha256(repr(page).encode()).hexdigest()[:16]
 
 
 def nothing_new(request: SignedIn, seen: str) -> HttpResponse | None:

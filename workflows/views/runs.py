@@ -15,7 +15,7 @@ from workflows.selectors.run_export import COLUMNS, run_rows
 from workflows.selectors.run_list import Asked, listed, run_list
 from workflows.selectors.run_page import run_page
 from workflows.services.clock import database_now
-from workflows.views.requests import SignedIn, asks_for, moment, nothing_new
+from workflows.views.requests import SignedIn, asks_for, fingerprint, moment, nothing_new
 from workflows.views.tables import Exported, as_table
 
 
@@ -25,9 +25,12 @@ def runs(request: SignedIn) -> HttpResponse:
     """The runs that this person may see, newest first."""
     visible = access.visible_runs(request.user)
     now = database_now()
-    context = {"page": run_list(visible, now, asked_by(request)), "now": now}
-    template = "workflows/_runs.html" if asks_for(request, "runs") else "workflows/runs.html"
-    return render(request, template, context)
+    page = run_list(visible, now, asked_by(request))
+    known = fingerprint(page)
+    context = {"page": page, "seen": known, "now": now}
+    if not asks_for(request, "runs"):
+        return render(request, "workflows/runs.html", context)
+    return nothing_new(request, known) or render(request, "workflows/_runs.html", context)
 
 
 @login_required

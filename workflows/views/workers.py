@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from workflows import access
 from workflows.selectors.worker_list import workers_page
 from workflows.services.clock import database_now
-from workflows.views.requests import SignedIn, asks_for
+from workflows.views.requests import SignedIn, asks_for, fingerprint, nothing_new
 from workflows.worker_pages import WorkersPage
 
 
@@ -23,6 +23,8 @@ def workers(request: SignedIn) -> HttpResponse:
         page = workers_page(access.visible_runs(request.user), now)
     else:
         page = WorkersPage("", may_see=False)
-    fragment = asks_for(request, "workers")
-    template = "workflows/_workers.html" if fragment else "workflows/workers.html"
-    return render(request, template, {"page": page, "now": now})
+    known = fingerprint(page)
+    context = {"page": page, "seen": known, "now": now}
+    if not asks_for(request, "workers"):
+        return render(request, "workflows/workers.html", context)
+    return nothing_new(request, known) or render(request, "workflows/_workers.html", context)

@@ -42,7 +42,7 @@ def forward_statements() -> str:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reconciliation", "0015_engine"),
+        ("reconciliation", "0016_review_work"),
         ("workflows", "0003_events"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

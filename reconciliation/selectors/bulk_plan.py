@@ -1,0 +1,155 @@
+"""What a bulk action would hit, what not and why, before anything is done.
+
+The rules are those that are asked again when each item is carried out (`core.review_work`). A plan
+takes a fixed number of queries for any number of cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+from uuid import UUID, uuid4
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from reconciliation import access
+from reconciliation.core.queue_views import Looked
+from reconciliation.core.review_work import (
+    NOT_YOURS,
+    SETTLED,
+    Assignment,
+    BulkKind,
+    why_not_assign,
+    why_not_look_up,
+    why_not_remind,
+    why_not_snooze,
+)
+from reconciliation.core.states import HoldState
+from reconciliation.models import Hold
+from reconciliation.queue_pages import BulkPlan, PlannedCase
+from reconciliation.selectors.queue import subject_of, url_at, url_of
+from reconciliation.selectors.queue_filters import condition
+from reconciliation.selectors.queue_paging import KEYS
+from reconciliation.services.bulk import MOST, Wanted
+from reconciliation.services.reconcile import can_be_asked
+from workflows.selectors.words import counted
+
+TITLES = {
+    BulkKind.ASSIGN: "Assign {}",
+    BulkKind.SNOOZE: "Snooze {}",
+    BulkKind.REMIND: "Remind me of {}",
+    BulkKind.LOOK_UP: "Look {} up again",
+}
+NEEDS = {BulkKind.ASSIGN: "to", BulkKind.SNOOZE: "until", BulkKind.REMIND: "until"}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which cases a plan is for: those that were ticked, or all that a list shows."""
+
+    looked: Looked
+    holds: tuple[UUID, ...] = ()
+    all: bool = False
+
+
+def plan_of(wanted: Wanted, chosen: Chosen, user: User, now: datetime) -> BulkPlan:
+    """The plan of what `user` wants, as things are at `now`."""
+    holds, total = chosen_holds(chosen, user, now)
+    rules = Rules(wanted, user, holds)
+    planned = [
+        PlannedCase(hold.pk, hold.case_id, subject_of(hold), url_of(hold), rules.why_not(hold))
+        for hold in holds
+    ]
+    hit = tuple(case for case in planned if not case.why_not)
+    needs = NEEDS.get(wanted.kind, "")
+    ready = {"to": wanted.to is not None, "until": wanted.until is not None}.get(needs, True)
+    title = TITLES[wanted.kind].format(counted(len(hit), "case"))
+    return BulkPlan(
+        kind=wanted.kind,
+        title=title,
+        button=title,
+        hit=hit,
+        left_out=tuple(case for case in planned if case.why_not),
+        holds=",".join(case.hold.hex for case in hit),
+        token=str(uuid4()),
+        chosen=tuple(hold.hex for hold in chosen.holds),
+        back=url_at(chosen.looked),
+        ready=ready,
+        all_url="" if chosen.all or total <= len(holds) else all_url(wanted.kind, chosen.looked),
+        all_total=total,
+        more=max(total - len(holds), 0) if chosen.all else 0,
+        needs=needs,
+        queues=tuple({hold.queue_id for hold in holds if hold.queue_id is not None}),
+    )
+
+
+def chosen_holds(chosen: Chosen, user: User, now: datetime) -> tuple[list[Hold], int]:
+    """The cases in the order of the list, and how many the whole list has."""
+    shown = access.open_holds(user).filter(condition(chosen.looked, user, now))
+    order = KEYS[chosen.looked.sort].order(backwards=False)
+    # Of those that were ticked also the ones that were settled since: the plan says so.
+    ticked = access.visible_holds(user).filter(pk__in=chosen.holds[:MOST])
+    rows = shown if chosen.all else ticked
+    rows = rows.select_related(*access.SHOWN_WITH).order_by(*order)
+    return list(rows[:MOST]), shown.count()
+
+
+def all_url(kind: BulkKind, looked: Looked) -> str:
+    query: Mapping[str, str] = {"do": kind, "all": "1"} | looked.query()
+    return f"{reverse('review_bulk')}?{urlencode(query)}"
+
+
+class Rules:
+    """Why each of many cases would be left out; rights are asked once for all of them."""
+
+    def __init__(self, wanted: Wanted, user: User, holds: Sequence[Hold]) -> None:
+        self.wanted, self.user = wanted, user
+        self.to_sees: frozenset[UUID] = frozenset()
+        if wanted.to is not None:
+            self.to_sees = access.seen_by(wanted.to, [hold.pk for hold in holds])
+
+    def why_not(self, hold: Hold) -> str:
+        is_open = hold.state == HoldState.OPEN
+        match self.wanted.kind:
+            case BulkKind.ASSIGN if self.wanted.to is None:
+                return self.why_not_given_away(hold, is_open)
+            case BulkKind.ASSIGN:
+                return why_not_assign(self.assignment(hold, is_open))
+            case BulkKind.SNOOZE:
+                return why_not_snooze(
+                    is_open=is_open,
+                    may_decide=access.may_decide(self.user, hold),
+                    may_assign=access.may_assign(self.user, hold),
+                )
+            case BulkKind.REMIND:
+                return why_not_remind(is_open=is_open)
+            case BulkKind.LOOK_UP:
+                return why_not_look_up(
+                    is_open=is_open,
+                    of_a_write=hold.operation is not None,
+                    can_be_asked=hold.operation is not None and can_be_asked(hold.operation),
+                    may_decide=access.may_decide(self.user, hold),
+                )
+
+    def why_not_given_away(self, hold: Hold, is_open: bool) -> str:
+        """As long as nobody was chosen to whom: what the planner might give to anybody."""
+        claims = hold.assignee_id is None and access.may_decide(self.user, hold)
+        if not is_open:
+            return SETTLED
+        return "" if claims or access.may_assign(self.user, hold) else NOT_YOURS
+
+    def assignment(self, hold: Hold, is_open: bool) -> Assignment:
+        to = self.wanted.to
+        decides = to is not None and access.may_decide(to, hold)
+        return Assignment(
+            is_open=is_open,
+            assignee=hold.assignee_id,
+            by=self.user.pk,
+            to=to.pk if to else None,
+            by_may_assign=access.may_assign(self.user, hold),
+            by_may_decide=access.may_decide(self.user, hold),
+            to_fits=decides and hold.pk in self.to_sees,
+        )
