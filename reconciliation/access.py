@@ -22,14 +22,27 @@ from django.http import Http404
 from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import get_users_with_perms
 
+from reconciliation.core import standing
+from reconciliation.core.standing import Standing
 from reconciliation.core.states import HoldState
-from reconciliation.models import Channel, DispatchStop, Hold, Operation, Provider, ReviewQueue
+from reconciliation.models import (
+    AuditEntry,
+    Channel,
+    DispatchStop,
+    Hold,
+    Operation,
+    Provider,
+    ReviewQueue,
+)
 from workflows.access import visible_runs, visible_tenants
 from workflows.models import Tenant
 from workflows.rights import holds, objects_with
+from workflows.services.runs import STARTED
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+
+    from workflows.models import Run
 
 
 # What a hold is shown with.
@@ -262,6 +275,18 @@ def holders_on(provider: Provider, queues: Iterable[ReviewQueue]) -> list[Holder
     return sorted(found, key=lambda holder: holder.name.casefold())
 
 
+def may_review(user: User, hold: Hold) -> bool:
+    """Whether somebody may decide a hold or confirm what others propose on it."""
+    return may_decide(user, hold) or (
+        hold.queue is not None and has_right(user, "second", hold.queue)
+    )
+
+
+def ensure_may_review(user: User, hold: Hold) -> None:
+    """Raises `PermissionDenied`: this person may neither decide this hold nor confirm there."""
+    deny("" if may_review(user, hold) else standing.NOT_YOURS)
+
+
 def with_deciders(queues: Iterable[ReviewQueue]) -> frozenset[UUID]:
     """The IDs of those `queues` of which an owner is active and may decide its holds. One query."""
     right = {
@@ -286,10 +311,62 @@ def may_answer_for(user: User, queue: ReviewQueue) -> bool:
     return seen and of_tenant and holds(user, "reconciliation.decide", queue)
 
 
+def standing_of(user: User, hold: Hold) -> Standing:
+    """How `user` stands to a hold, whose run, queue and open proposal come with it."""
+    seconds = user.is_superuser if hold.queue is None else has_right(user, "second", hold.queue)
+    return Standing(
+        decides=may_decide(user, hold),
+        seconds=seconds,
+        started=hold.run is not None and has_started(user, hold.run),
+        proposed=hold.proposal is not None and hold.proposal.by_id == user.pk,
+    )
+
+
+def has_right(user: User, right: str, queue: ReviewQueue) -> bool:
+    return holds(user, f"reconciliation.{right}", queue)
+
+
+def has_started(user: User, run: Run) -> bool:
+    """Whether a run, or one that it descends from, was started by `user`, as the record says."""
+    objects = []
+    line: Run | None = run
+    while line is not None:
+        objects.append(f"run:{line.pk}")
+        line = line.parent
+    started = AuditEntry.objects.filter(object__in=objects, verb=STARTED)
+    return started.filter(actor__startswith=f"user:{user.pk} ").exists()
+
+
+def why_not_decide(user: User, hold: Hold) -> str:
+    """Why this person may not decide or propose; empty when they may."""
+    return standing.why_not_decide(standing_of(user, hold))
+
+
 def ensure_may_decide(user: User, hold: Hold) -> None:
     """Raises `PermissionDenied`: this person may not decide this hold."""
-    if not may_decide(user, hold):
-        raise PermissionDenied("You may look at this case, and its queue's owners decide it.")
+    deny(standing.why_not_decide(standing_of(user, hold)))
+
+
+def ensure_may_confirm(user: User, hold: Hold) -> None:
+    """Raises `PermissionDenied`: this person may neither confirm nor refuse what is proposed."""
+    deny(standing.why_not_confirm(standing_of(user, hold)))
+
+
+def ensure_may_withdraw(user: User, hold: Hold) -> None:
+    """Raises `PermissionDenied`: what is proposed is not theirs."""
+    deny(standing.why_not_withdraw(standing_of(user, hold)))
+
+
+def deny(why: str) -> None:
+    if why:
+        raise PermissionDenied(why)
+
+
+def other_seconds(user: User, queue: ReviewQueue) -> list[User]:
+    """Those beside `user` who may confirm what is proposed in a queue, by name."""
+    found = get_users_with_perms(queue, only_with_perms_in=["second"], with_group_users=True)
+    others = get_user_model().objects.filter(is_active=True, pk__in=found).exclude(pk=user.pk)
+    return list(others.order_by("username"))
 
 
 def visible_channels(user: User) -> QuerySet[Channel]:

@@ -1,15 +1,17 @@
-"""The decision form: what was posted, read and cleaned. The rules are in `services.decisions`."""
+"""The forms of a held case: what was posted, read and cleaned. The rules are in the services."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from uuid import UUID
 
 from django import forms
 
 from reconciliation.core.states import DecisionKind
-from reconciliation.pages import Draft, EvidenceChoice
-from reconciliation.services.decisions import MIN_NOTE, Answer
+from reconciliation.decision_pages import Draft, EvidenceChoice
+from reconciliation.services.answers import MIN_NOTE, Answer, Verdict, VerdictGiven
+from reconciliation.services.corrections import CorrectionGiven
 
 INCOMPLETE = "This form is incomplete. Reload the page: what is on record stays."
 
@@ -28,27 +30,12 @@ class TokenField(forms.Field):
             return None
 
 
-class AnswerForm(forms.Form):
-    """A decision as a person filled it in."""
+class CaseForm(forms.Form):
+    """What a form of a case has in common: it was read from one hold, and is posted once."""
 
-    kind = forms.ChoiceField(
-        choices=[(kind.value, kind.value) for kind in DecisionKind],
-        error_messages={
-            "required": "Choose what you decide.",
-            "invalid_choice": "Choose one of the decisions that are offered.",
-        },
-    )
     note = forms.CharField(required=False)
-    resource = forms.CharField(required=False)
-    evidence = forms.CharField(required=False)
     code = forms.CharField(required=False)
-    version = forms.IntegerField(error_messages={"required": INCOMPLETE, "invalid": INCOMPLETE})
     token = TokenField(error_messages={"required": INCOMPLETE})
-    until = forms.DateTimeField(
-        required=False,
-        input_formats=TIME_FORMATS,
-        error_messages={"invalid": "Give date and time, such as 2026-03-10 18:00, in UTC."},
-    )
 
     # What stands for the whole form, since no field that people see holds it.
     HIDDEN = frozenset({"version", "token"})
@@ -59,27 +46,15 @@ class AnswerForm(forms.Form):
         hold: UUID = self.cleaned_data["token"][0]
         return hold
 
-    def answer(self, evidence: Iterable[EvidenceChoice]) -> Answer:
-        """What was filled in, for the service; `evidence` is what could be chosen."""
-        cleaned = self.cleaned_data
-        return Answer(
-            kind=DecisionKind(cleaned["kind"]),
-            note=with_basis(cleaned["note"], cleaned["evidence"], evidence),
-            version=cleaned["version"],
-            token=cleaned["token"][1],
-            code=cleaned["code"],
-            resource=cleaned["resource"],
-            until=cleaned["until"],
-        )
+    @property
+    def once(self) -> UUID:
+        """The form's own ID; only of a valid form."""
+        form: UUID = self.cleaned_data["token"][1]
+        return form
 
     def draft(self) -> Draft:
         """What was typed, as it was, so that nothing is lost."""
-        return Draft(
-            **{
-                name: str(self.data.get(name, ""))
-                for name in ("kind", "note", "resource", "evidence", "code", "until")
-            }
-        )
+        return Draft(**{each.name: str(self.data.get(each.name, "")) for each in fields(Draft)})
 
     def sentences(self) -> dict[str, str]:
         """What does not fit, by the field that people see."""
@@ -88,6 +63,67 @@ class AnswerForm(forms.Form):
     def shown_as(self, field: str) -> str:
         """The field that people see for `field`; "" stands for the whole form."""
         return "" if field in self.HIDDEN else field
+
+
+class VerdictForm(CaseForm):
+    """What becomes of a proposal, as a person filled it in."""
+
+    verdict = forms.ChoiceField(
+        choices=[(each.value, each.value) for each in Verdict],
+        error_messages={"required": "Confirm it, or refuse it.", "invalid_choice": INCOMPLETE},
+    )
+    version = forms.IntegerField(error_messages={"required": INCOMPLETE, "invalid": INCOMPLETE})
+
+    def given(self) -> VerdictGiven:
+        cleaned = self.cleaned_data
+        return VerdictGiven(
+            verdict=Verdict(cleaned["verdict"]),
+            version=cleaned["version"],
+            token=self.once,
+            note=cleaned["note"],
+            code=cleaned["code"],
+        )
+
+
+class CorrectionForm(CaseForm):
+    """What was wrong with a decision, as a person filled it in."""
+
+    def given(self) -> CorrectionGiven:
+        cleaned = self.cleaned_data
+        return CorrectionGiven(cleaned["note"], self.once, cleaned["code"])
+
+
+class AnswerForm(CaseForm):
+    """A decision as a person filled it in."""
+
+    kind = forms.ChoiceField(
+        choices=[(kind.value, kind.value) for kind in DecisionKind],
+        error_messages={
+            "required": "Choose what you decide.",
+            "invalid_choice": "Choose one of the decisions that are offered.",
+        },
+    )
+    resource = forms.CharField(required=False)
+    evidence = forms.CharField(required=False)
+    version = forms.IntegerField(error_messages={"required": INCOMPLETE, "invalid": INCOMPLETE})
+    until = forms.DateTimeField(
+        required=False,
+        input_formats=TIME_FORMATS,
+        error_messages={"invalid": "Give date and time, such as 2026-03-10 18:00, in UTC."},
+    )
+
+    def answer(self, evidence: Iterable[EvidenceChoice]) -> Answer:
+        """What was filled in, for the service; `evidence` is what could be chosen."""
+        cleaned = self.cleaned_data
+        return Answer(
+            kind=DecisionKind(cleaned["kind"]),
+            note=with_basis(cleaned["note"], cleaned["evidence"], evidence),
+            version=cleaned["version"],
+            token=self.once,
+            code=cleaned["code"],
+            resource=cleaned["resource"],
+            until=cleaned["until"],
+        )
 
 
 def with_basis(note: str, chosen: str, evidence: Iterable[EvidenceChoice]) -> str:

@@ -26,21 +26,27 @@ page otherwise (told apart by the `HX-Target` header):
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar, Literal
 from uuid import UUID
 
 from reconciliation.core.classify import BEFORE_SEND, Phase
 from reconciliation.core.states import TransmissionState
+from reconciliation.decision_pages import (
+    CorrectionForm,
+    DecisionForm,
+    Linked,
+    Overtaken,
+    ProposalShown,
+    Recorded,
+)
 from workflows.core.durations import took
 from workflows.core.near_misses import Pieces
 from workflows.pages import Fact, Link
 
 # A window that ends within the hour is said to be closing: time to wake someone and decide.
 CLOSING = timedelta(hours=1)
-
-NOTE_AT_LEAST = 20  # characters: less says nothing to whoever reads the record later
 
 
 # --- parts ------------------------------------------------------------------------------------
@@ -256,115 +262,7 @@ class RecordEntry:
     by: str
 
 
-# --- the decision -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """Something the decision needs; the server says whether it is there."""
-
-    text: str
-    met: bool
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionOption:
-    """One of the six decisions. All six are shown; those not allowed say why.
-
-    Attributes:
-        kind: `applied send_again replace undo abandon keep_holding`; of a run that is held
-            itself `try_again fail_run keep_holding`.
-        button: names the outcome, "Record: it is done".
-        then: what starts when it is recorded, in order.
-        warning: what cannot be called back, or how it can be corrected.
-    """
-
-    kind: str
-    title: str
-    consequence: str
-    allowed: bool
-    button: str = ""
-    why_not: str = ""
-    what_would_help: str = ""
-    needs: tuple[Need, ...] = ()
-    then: tuple[str, ...] = ()
-    warning: str = ""
-    needs_resource: bool = False
-    needs_until: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceChoice:
-    """A record that a decision may rest on; `value` is what the form posts as `evidence`."""
-
-    value: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What was typed, kept as it was."""
-
-    kind: str = ""
-    note: str = ""
-    resource: str = ""
-    evidence: str = ""
-    code: str = ""
-    until: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionForm:
-    """The form of a case that the reader may decide.
-
-    `url` takes the decision, `page_url` is the page of the case.
-    """
-
-    url: str
-    page_url: str
-    subject: Literal["operation", "run"]
-    options: tuple[DecisionOption, ...]
-    code: str  # the last six characters of the subject's ID, to be typed
-    version: int  # of the hold as it was read
-    token: str  # posted once: a repeat gets the first answer
-    read_at: datetime
-    evidence: tuple[EvidenceChoice, ...] = ()
-    draft: Draft = field(default=Draft())
-    errors: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def offered(self) -> tuple[DecisionOption, ...]:
-        return tuple(option for option in self.options if option.allowed)
-
-    @property
-    def not_offered(self) -> tuple[DecisionOption, ...]:
-        return tuple(option for option in self.options if not option.allowed)
-
-    @property
-    def note_at_least(self) -> int:
-        return NOTE_AT_LEAST
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A decision on the record."""
-
-    title: str
-    note: str
-    by: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Overtaken:
-    """Somebody decided first, or proof arrived (`theirs` is None): ours had no effect."""
-
-    message: str  # who or what was first
-    theirs: Recorded | None
-    title: str  # what was chosen
-    note: str  # what was typed
-    at: datetime
+# --- the cases ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,6 +303,10 @@ class OperationPage:
     not_yours: str = ""  # why the reader may not decide an open case
     decision: Recorded | None = None  # the latest
     overtaken: Overtaken | None = None
+    proposal: ProposalShown | None = None
+    correction: CorrectionForm | None = None
+    linked: tuple[Linked, ...] = ()
+    irreversible: bool = False
     is_final: bool = False
 
     @property
@@ -437,6 +339,8 @@ class HeldRunPage:
     not_yours: str = ""
     decision: Recorded | None = None
     overtaken: Overtaken | None = None
+    proposal: ProposalShown | None = None
+    correction: CorrectionForm | None = None
 
     @property
     def is_held(self) -> bool:

@@ -1,4 +1,5 @@
-"""The addresses of review; what each answers is said in `reconciliation.pages`.
+"""The addresses of review; what each answers is said in `reconciliation.pages` and
+`reconciliation.decision_pages`.
 
 Beside those, `operation_ask` (POST) asks the provider again: 303 to `operation` + `#says`, to htmx
 `_refreshed.html`. The context of an operation has `may_ask`: whether that is offered.
@@ -63,11 +64,23 @@ urlpatterns: list[URLPattern] = [
     # /runs/<id>/hold/
     path("runs/<uuid:run>/hold/", held_runs.held_run, name="held_run"),
     path("runs/<uuid:run>/hold/decide/", held_runs.held_run_decide, name="held_run_decide"),
+    path("runs/<uuid:run>/hold/second/", held_runs.held_run_second, name="held_run_second"),
+    path("runs/<uuid:run>/hold/correct/", held_runs.held_run_correct, name="held_run_correct"),
+    path("runs/<uuid:run>/hold/draft/", held_runs.held_run_draft, name="held_run_draft"),
     # /operations/<id>/
     path("operations/<uuid:operation>/", operations.operation, name="operation"),
     path(
         "operations/<uuid:operation>/decide/", operations.operation_decide, name="operation_decide"
     ),
+    path(
+        "operations/<uuid:operation>/second/", operations.operation_second, name="operation_second"
+    ),
+    path(
+        "operations/<uuid:operation>/correct/",
+        operations.operation_correct,
+        name="operation_correct",
+    ),
+    path("operations/<uuid:operation>/draft/", operations.operation_draft, name="operation_draft"),
     path("operations/<uuid:operation>/ask/", operations.operation_ask, name="operation_ask"),
     path(
         "operations/<uuid:operation>/evidence/",

@@ -119,6 +119,8 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "second": Word("Needs a second person", "hold", "second", "somebody else must confirm"),
         "recorded": Word("Recorded", "good", "recorded", "in force"),
         "withdrawn": Word("Withdrawn", "quiet", "cancelled", "taken back before it was confirmed"),
+        "refused": Word("Refused", "hold", "rejected", "the second person said no; nothing moved"),
+        "void": Word("Void", "quiet", "superseded", "what it rested on has changed", cut=True),
         "overtaken": OVERTAKEN,
     },
     # What somebody wants to do, and people are asked about.

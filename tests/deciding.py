@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
+from django.contrib.auth import get_user_model
+from guardian.shortcuts import assign_perm
+
 from reconciliation.core.states import DecisionKind
-from reconciliation.models import Decision, Hold, Operation
+from reconciliation.models import (
+    Decision,
+    DecisionProposal,
+    Hold,
+    Operation,
+    ProposalEnd,
+    ReviewQueue,
+)
+from reconciliation.services.answers import Verdict, VerdictGiven
+from reconciliation.services.confirming import settle_proposal
 from reconciliation.services.decisions import Answer, record_decision
 from tests.destination import RunningDestination
-from tests.factories import NOTE, code_of, person, ready_provider, settled, started_run
+from tests.factories import (
+    NOTE,
+    code_of,
+    person,
+    reader,
+    ready_provider,
+    settled,
+    started_run,
+)
 from workflows.models import Run
 from workflows.services.clock import database_now
 
@@ -33,7 +54,51 @@ def answer_on(hold: Hold, kind: DecisionKind = APPLIED, **fields: Any) -> Answer
 
 
 def decide(hold: Hold, kind: DecisionKind = APPLIED, by: Any = None, **fields: Any) -> Decision:
-    return record_decision(hold.pk, by or person(), answer_on(hold, kind, **fields))
+    decision = record_decision(hold.pk, by or person(), answer_on(hold, kind, **fields))
+    assert isinstance(decision, Decision)
+    return decision
+
+
+def propose(
+    hold: Hold, kind: DecisionKind = APPLIED, by: Any = None, **fields: Any
+) -> DecisionProposal:
+    hold.refresh_from_db()
+    proposal = record_decision(hold.pk, by or person(), answer_on(hold, kind, **fields))
+    assert isinstance(proposal, DecisionProposal)
+    hold.refresh_from_db()
+    return proposal
+
+
+def verdict_on(hold: Hold, verdict: Verdict, **fields: Any) -> VerdictGiven:
+    given: dict[str, Any] = {
+        "version": hold.version,
+        "token": uuid4(),
+        "code": code_of(hold.case_id),
+        "note": NOTE if verdict is Verdict.REFUSE else "",
+    }
+    return VerdictGiven(verdict, **(given | fields))
+
+
+def settle_as(hold: Hold, verdict: Verdict, by: Any, **fields: Any) -> ProposalEnd:
+    """Confirm, refuse or withdraw what is proposed on `hold`, as it is now."""
+    hold.refresh_from_db()
+    return settle_proposal(hold.pk, by, verdict_on(hold, verdict, **fields))
+
+
+def two_needed(hold: Hold, second_from: Decimal | None = None) -> Hold:
+    """Let the hold's queue ask for two people; or for two from an amount."""
+    assert hold.queue is not None
+    hold.queue.approvals_needed = 1 if second_from else 2
+    hold.queue.second_from = second_from
+    hold.queue.save()
+    return hold
+
+
+def seconder_of(queue: ReviewQueue, name: str = "second_1") -> Any:
+    """Somebody who may see the queue and confirm there, and not decide."""
+    user = reader(queue, name)
+    assign_perm("reconciliation.second", user, queue)
+    return get_user_model().objects.get(pk=user.pk)
 
 
 def run_hold(destination: RunningDestination) -> Hold:

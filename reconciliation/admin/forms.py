@@ -123,6 +123,7 @@ class QueueForm(QueueFormBase):
         model = ReviewQueue
         fields = (
             *("name", "slug", "tenant", "provider", "action", "owners", "due_after"),
+            *("approvals_needed", "second_from"),
             *("tell_before", "tell_on_call_after", "tell_owners_after"),
             "tell_administrators_after",
         )
@@ -133,6 +134,10 @@ class QueueForm(QueueFormBase):
             "owners": "They decide what is held here, and may see it. Whoever is taken off loses "
             "that right.",
             "due_after": "Hours:minutes:seconds after which a hold is late.",
+            "approvals_needed": "With two, the first person's decision is a proposal: it counts "
+            "once somebody else with the right “second” confirms it. Owners have that right.",
+            "second_from": "From this amount on, in the operation's own currency, it takes two "
+            "people anyway. Empty: no amount does.",
             "tell_before": "So long before that its assignee, or who is on call, hears of it; 0: "
             "not at all.",
             "tell_on_call_after": "So long after it who is on call hears.",

@@ -17,7 +17,15 @@ from reconciliation.core.states import (
     OperationState,
     TransmissionState,
 )
-from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation, Transmission
+from reconciliation.models import (
+    AuditEntry,
+    Decision,
+    DecisionProposal,
+    Evidence,
+    Hold,
+    Operation,
+    Transmission,
+)
 from workflows.admin import LongList
 from workflows.admin.long_lists import state_filter
 
@@ -113,17 +121,33 @@ class HoldAdmin(LongList):
         return access.visible_holds(request.user)  # type: ignore[arg-type]
 
 
-@admin.register(Decision)
-class DecisionAdmin(LongList):
-    list_display = ("id", "hold", "kind", "by_name", "at")
+class OfAHold(LongList):
+    """What people decide or propose on a hold, for those who may see it."""
+
     list_filter = (state_filter(DecisionKind, "kind"),)
     search_fields = ("id",)
     by_id = ("pk", "hold_id", "operation_id")
     ordering = ("-id",)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Decision]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         visible = access.visible_holds(request.user)  # type: ignore[arg-type]
         return super().get_queryset(request).filter(hold__in=visible)
+
+
+@admin.register(Decision)
+class DecisionAdmin(OfAHold):
+    list_display = ("id", "hold", "kind", "by_name", "second_name", "at")
+
+
+@admin.register(DecisionProposal)
+class DecisionProposalAdmin(OfAHold):
+    list_display = ("id", "hold", "kind", "by_name", "became", "at")
+    list_select_related = ("end",)
+
+    @admin.display(description="Became")
+    def became(self, row: DecisionProposal) -> str:
+        end = getattr(row, "end", None)
+        return end.kind if end is not None else "open"
 
 
 @admin.register(AuditEntry)

@@ -132,12 +132,15 @@ def denied(facts: Facts, sent: Sent, now: datetime) -> bool:
     """Whether a person's word that it was not done lets `sent` be repeated.
 
     It never counts alone: the contract's key must guard a repeat now, or the provider itself must
-    have shown, after the send could no longer be on its way, that it has no record.
+    have shown, after the send could no longer be on its way, that it has no record. What cannot
+    be called back is repeated under a documented guarantee alone.
     """
     stated = last_statement(facts)
     if stated is None or not stated.denies or stated.observed_at < sent.in_flight_until:
         return False
-    return why_unguarded(facts, now) is None or seen_absent(facts, sent)
+    if why_unguarded(facts, now) is None:
+        return True
+    return not facts.contract.irreversible and seen_absent(facts, sent)
 
 
 def seen_absent(facts: Facts, sent: Sent) -> bool:

@@ -9,6 +9,7 @@ RomulusError
 │   └── InvalidRequest         a note, an assignment and the like; names the field
 └── Conflict
     ├── AlreadyDecided         somebody decided first; carries the decision
+    ├── ProposalVoid           what a proposal rested on has changed
     ├── NotAllowed             this decision is not safe or not this person's
     ├── AuthorisationLapsed    the boundary said no just before the send; carries its answer
     ├── DecisionPointUnasked   an external decision point is to be asked first; names it
@@ -67,6 +68,10 @@ class AlreadyDecided(Conflict):
     def __init__(self, message: str, decision: Any = None) -> None:
         super().__init__(message)
         self.decision = decision
+
+
+class ProposalVoid(Conflict):
+    """What this proposal rested on has changed."""
 
 
 class DispatchTurnedOff(Conflict):

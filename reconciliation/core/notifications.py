@@ -20,6 +20,7 @@ class Kind(StrEnum):
     ASSIGNED = "assigned"
     ASKED = "asked"
     REMINDER = "reminder"
+    PROPOSED = "proposed"
     DUE_SOON = "due_soon"
     OVERDUE = "overdue"
     WINDOW = "window"
@@ -36,6 +37,7 @@ OF_OPEN_HOLDS = frozenset(
     {
         Kind.OPENED,
         Kind.ASSIGNED,
+        Kind.PROPOSED,
         Kind.ASKED,
         Kind.REMINDER,
         Kind.DUE_SOON,

@@ -1,7 +1,8 @@
 """Which decisions a person may take on a held operation now, and why not the others.
 
-Nothing here has a rule of its own about safety: a decision is offered when `decide`, given the
-facts as they would be after it, agrees. So the page, the API and the service cannot differ.
+A decision is offered when `decide`, given the facts as they would be after it, agrees; the page,
+the API and the service ask here, so that they cannot differ. What `decide` never does by itself, a
+second identity, has its rules in `core.second_identity`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from datetime import datetime
 from reconciliation.core.decide import decide
 from reconciliation.core.facts import (
     HOLD_SENTENCES,
+    Dispatch,
     Drop,
     Facts,
     Hold,
@@ -21,7 +23,22 @@ from reconciliation.core.facts import (
     Wait,
     WaitReason,
 )
+from reconciliation.core.second_identity import Undoing, why_not_replace, why_not_undo
 from reconciliation.core.states import DecisionKind, EvidenceKind, OperationState
+
+CANNOT_BE_CALLED_BACK = (
+    "It cannot be called back, and there is no key that guards a second send. If the first one "
+    "arrived, it would happen twice.",
+    "Nothing at this provider.",
+)
+
+
+MOVING = (
+    DecisionKind.SEND_AGAIN,
+    DecisionKind.REPLACE,
+    DecisionKind.UNDO,
+    DecisionKind.ABANDON,
+)
 
 
 @dataclass(frozen=True)
@@ -34,19 +51,43 @@ class Option:
     what_helps: str = ""
 
 
-def options(facts: Facts, now: datetime) -> list[Option]:
-    """Return the decisions on a held operation, the offered ones first."""
+def options(facts: Facts, now: datetime, undoing: Undoing = Undoing.NOT_DECLARED) -> list[Option]:
+    """Return the six decisions on a held operation, the offered ones first.
+
+    Args:
+        undoing: whether its workflow says how its effect is taken back.
+    """
     if facts.state.is_settled:
         # A record has contradicted it since: nothing of it is moved any more.
-        offers = [applied(facts), settled(DecisionKind.SEND_AGAIN), settled(DecisionKind.ABANDON)]
-        return sorted([*offers, keep_holding()], key=lambda option: not option.allowed)
-    offers = [applied(facts), send_again(facts, now), abandon(), keep_holding()]
+        offers = [applied(facts), keep_holding(), *map(settled, MOVING)]
+        return sorted(offers, key=lambda option: not option.allowed)
+    offers = [
+        applied(facts),
+        send_again(facts, now),
+        replace_it(facts, now),
+        undo_it(facts, now, undoing),
+        abandon(),
+        keep_holding(),
+    ]
     return sorted(offers, key=lambda option: not option.allowed)
 
 
-def option(kind: DecisionKind, facts: Facts, now: datetime) -> Option:
+def option(
+    kind: DecisionKind, facts: Facts, now: datetime, undoing: Undoing = Undoing.NOT_DECLARED
+) -> Option:
     """Raises `StopIteration` for a kind that is none of a held operation's."""
-    return next(offer for offer in options(facts, now) if offer.kind is kind)
+    return next(offer for offer in options(facts, now, undoing) if offer.kind is kind)
+
+
+def replace_it(facts: Facts, now: datetime) -> Option:
+    once_on = send_again(replace(facts, dispatch=Dispatch.ON), now)
+    barred = why_not_replace(facts, now, may_send_again=once_on.allowed)
+    return Option(DecisionKind.REPLACE, barred is None, *(barred or ()))
+
+
+def undo_it(facts: Facts, now: datetime, undoing: Undoing) -> Option:
+    barred = why_not_undo(facts, now, undoing)
+    return Option(DecisionKind.UNDO, barred is None, *(barred or ()))
 
 
 def applied(facts: Facts) -> Option:
@@ -100,6 +141,8 @@ def send_again(facts: Facts, now: datetime) -> Option:
             )
         case Hold(reason):
             return Option(DecisionKind.SEND_AGAIN, False, *why_not_again(facts, reason))
+        case _ if facts.contract.irreversible and not absence_proves(facts):
+            return Option(DecisionKind.SEND_AGAIN, False, *CANNOT_BE_CALLED_BACK)
         case _:
             return Option(
                 DecisionKind.SEND_AGAIN,
@@ -107,6 +150,11 @@ def send_again(facts: Facts, now: datetime) -> Option:
                 "The provider has not been asked since the last send.",
                 "Asking the provider again.",
             )
+
+
+def absence_proves(facts: Facts) -> bool:
+    rule = facts.contract.look_up
+    return rule is not None and rule.absence_proof_after_seconds is not None
 
 
 def after_denial(facts: Facts, now: datetime) -> Facts:
@@ -117,6 +165,8 @@ def after_denial(facts: Facts, now: datetime) -> Facts:
 
 
 def why_not_again(facts: Facts, reason: HoldReason) -> tuple[str, str]:
+    if reason is HoldReason.UNGUARDED and facts.contract.irreversible:
+        return CANNOT_BE_CALLED_BACK
     if reason is HoldReason.UNGUARDED and facts.contract.look_up is not None:
         return (
             "This provider has no key that guards a second send, and it has not yet shown that it "

@@ -54,10 +54,23 @@ class DecisionKind(StrEnum):
     APPLIED = "applied"
     SEND_AGAIN = "send_again"
     ABANDON = "abandon"
+    REPLACE = "replace"  # give it up, and mean the same once more under a new identity
+    UNDO = "undo"  # give it up, and take its effect back by a second operation
     KEEP_HOLDING = "keep_holding"
+    # Of a case that was decided: it says what was wrong with that, and moves nothing.
+    CORRECTION = "correction"
     # Of a run that is held, not an operation:
     TRY_AGAIN = "try_again"
     FAIL_RUN = "fail_run"
+
+
+class ProposalEndKind(StrEnum):
+    """What became of a decision that one person proposed and another must confirm."""
+
+    CONFIRMED = "confirmed"
+    REFUSED = "refused"  # by the second person, with a reason
+    WITHDRAWN = "withdrawn"  # by whoever proposed it
+    VOID = "void"  # what it rested on has changed
 
 
 class HoldState(StrEnum):

@@ -14,7 +14,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 
-from reconciliation.models import Operation
+from reconciliation.models import Operation, ProposalEnd
 from workflows.access import may_view_payloads
 from workflows.core.tables import as_json, listed
 from workflows.selectors.batches import in_batches
@@ -30,7 +30,7 @@ OPERATION = (
     *("id", "step", "visit", "effect", "action", "target", "summary", "amount", "currency"),
     *("parameters_redacted", "parameters_digest", "idempotency_key", "key_scope", "state"),
     *("resource", "receipt", "created_at", "first_sent_at", "replay_not_after", "send_again_at"),
-    *("settled_at", "supersedes_id"),
+    *("settled_at", "supersedes_id", "compensates_id"),
 )
 TRANSMISSION = (
     *("id", "number", "purpose", "attempt", "worker", "fence", "started_at", "in_flight_until"),
@@ -53,8 +53,13 @@ EVIDENCE = (
 HOLD = ("id", "reason", "message", "opened_at", "due_at", "state", "version", "closed_at")
 DECISION = (
     *("id", "hold_id", "kind", "by_id", "by_name", "note", "evidence_id", "resource", "until"),
-    *("hold_version", "shown", "at"),
+    *("hold_version", "shown", "at", "proposal_id", "second_id", "second_name", "corrects_id"),
 )
+PROPOSAL = (
+    *("id", "hold_id", "kind", "by_id", "by_name", "note", "resource", "hold_version", "shown"),
+    "at",
+)
+PROPOSAL_END = ("id", "proposal_id", "kind", "by_id", "by_name", "note", "at")
 
 
 @dataclass(frozen=True)
@@ -114,12 +119,19 @@ def sections(operation: Operation, reader: Reader) -> Iterator[str]:
         ("transmissions", rows_of(operation.transmissions.all(), "number"), TRANSMISSION),
         ("evidence", rows_of(operation.evidence.all(), "recorded_at", "pk"), EVIDENCE),
         ("holds", rows_of(operation.holds.all(), "opened_at", "pk"), HOLD),
+        ("proposals", rows_of(operation.proposals.all(), "at", "pk"), PROPOSAL),
+        ("proposal_ends", rows_of(ends_on(operation), "at", "pk"), PROPOSAL_END),
         ("decisions", rows_of(operation.decisions.all(), "at", "pk"), DECISION),
     )
     for place, (name, batches, names) in enumerate(lists):
         yield ("," if place else "") + f'"{name}": ['
         yield from listed(fields_of(row, names, reader) for batch in batches for row in batch)
         yield "]\n"
+
+
+def ends_on(operation: Operation) -> QuerySet[ProposalEnd]:
+    """What became of what was proposed on it."""
+    return ProposalEnd.objects.filter(proposal__operation=operation)
 
 
 def rows_of(rows: QuerySet[Any], *keys: str) -> Iterator[list[Any]]:

@@ -6,11 +6,13 @@ from reconciliation.models.audit import AuditEntry
 from reconciliation.models.decision import Decision
 from reconciliation.models.decision_point import DecisionPoint
 from reconciliation.models.dispatch import DispatchStop
+from reconciliation.models.draft import DecisionDraft
 from reconciliation.models.evidence import Evidence
 from reconciliation.models.hold import Hold
 from reconciliation.models.notification import Channel, Delivery, Digest, Message, Notification
 from reconciliation.models.operation import Operation
 from reconciliation.models.profile import Profile
+from reconciliation.models.proposal import DecisionProposal, ProposalEnd
 from reconciliation.models.provider import ContractVersion, Provider
 from reconciliation.models.queue import ReviewQueue
 from reconciliation.models.rehearsal import Rehearsal, Sandbox
@@ -32,7 +34,9 @@ __all__ = [
     "Channel",
     "ContractVersion",
     "Decision",
+    "DecisionDraft",
     "DecisionPoint",
+    "DecisionProposal",
     "Delivery",
     "Digest",
     "DispatchStop",
@@ -42,6 +46,7 @@ __all__ = [
     "Notification",
     "Operation",
     "Profile",
+    "ProposalEnd",
     "Provider",
     "Rehearsal",
     "Reminder",

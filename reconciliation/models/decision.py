@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from reconciliation.core.states import DecisionKind
 from reconciliation.models.evidence import Evidence
 from reconciliation.models.hold import Hold
 from reconciliation.models.operation import Operation
+from reconciliation.models.proposal import DecisionProposal
 from workflows.models.ids import new_id
 
 
@@ -30,6 +31,18 @@ class Decision(models.Model):
     hold_version = models.PositiveIntegerField()  # the version that was read
     token = models.UUIDField()  # of the form: submitting it twice decides once
     shown = models.JSONField()  # what the person saw: reason, options, evidence
+    # Where it took two: what the first proposed, and who confirmed it.
+    proposal = models.OneToOneField(
+        DecisionProposal, on_delete=models.PROTECT, null=True, related_name="decision"
+    )
+    second = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    second_name = models.CharField(max_length=320, blank=True)
+    # Of a correction: what it corrects; both stay.
+    corrects = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, related_name="corrections"
+    )
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -37,6 +50,16 @@ class Decision(models.Model):
             models.CheckConstraint(
                 name="decision_kind_known",
                 condition=Q(kind__in=[kind.value for kind in DecisionKind]),
+            ),
+            models.CheckConstraint(
+                name="decision_second_is_another",
+                condition=Q(second=None, proposal=None)
+                | (Q(second__isnull=False, proposal__isnull=False) & ~Q(second=F("by"))),
+            ),
+            models.CheckConstraint(
+                name="decision_correction_corrects",
+                condition=Q(kind=DecisionKind.CORRECTION, corrects__isnull=False)
+                | (~Q(kind=DecisionKind.CORRECTION) & Q(corrects=None)),
             ),
             models.UniqueConstraint(name="decision_once_per_form", fields=["token"]),
             # Two reviewers who read the same version: one of them decides.

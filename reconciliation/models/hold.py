@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Self
 from uuid import UUID
 
 from django.conf import settings
@@ -15,6 +16,12 @@ from reconciliation.models.operation import Operation
 from reconciliation.models.queue import ReviewQueue
 from workflows.models import Event, Run
 from workflows.models.ids import new_id
+
+
+class HoldQuerySet(models.QuerySet["Hold"]):
+    def waiting_for_second(self) -> Self:
+        """Those of which one person has proposed a decision that another must confirm."""
+        return self.filter(state=HoldState.OPEN, proposal__isnull=False)
 
 
 class Hold(models.Model):
@@ -47,9 +54,19 @@ class Hold(models.Model):
     window_ends_at = models.DateTimeField(null=True)
     # When the sweep looks next whether somebody is to be told that it waits; null: nobody is.
     tell_at = models.DateTimeField(null=True, db_default=Now())
+    # What one person has proposed and another must confirm, while that is open.
+    proposal = models.OneToOneField(
+        "reconciliation.DecisionProposal", on_delete=models.PROTECT, null=True, related_name="+"
+    )
+
+    objects = HoldQuerySet.as_manager()
 
     class Meta:
         constraints = [
+            models.CheckConstraint(
+                name="hold_proposal_only_while_open",
+                condition=Q(state=HoldState.OPEN) | Q(proposal=None),
+            ),
             models.CheckConstraint(
                 name="hold_state_known",
                 condition=Q(state__in=[state.value for state in HoldState]),
@@ -89,6 +106,12 @@ class Hold(models.Model):
                 name="hold_open_queue_due",
                 fields=["queue", "due_at", "id"],
                 condition=Q(state=HoldState.OPEN),
+            ),
+            # Those that wait for a second person (`waiting_for_second`).
+            models.Index(
+                name="hold_open_second",
+                fields=["due_at", "id"],
+                condition=Q(state=HoldState.OPEN, proposal__isnull=False),
             ),
             # The same list by what is at stake, by protection left, by age; and one person's.
             models.Index(

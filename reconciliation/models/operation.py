@@ -45,7 +45,13 @@ class Operation(models.Model):
     send_again_at = models.DateTimeField(null=True)
     # When Romulus looks at it next by itself; null while a worker or a person has it.
     due_at = models.DateTimeField(null=True)
-    supersedes = models.ForeignKey("self", on_delete=models.PROTECT, null=True)
+    # The one in whose place a person had this one opened, and the one whose effect it takes back.
+    supersedes = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, related_name="replacements"
+    )
+    compensates = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, related_name="undos"
+    )
     created_at = models.DateTimeField(db_default=Now())
     settled_at = models.DateTimeField(null=True)
 
@@ -64,6 +70,17 @@ class Operation(models.Model):
             ),
             models.UniqueConstraint(
                 name="operation_once_per_effect", fields=["run", "step", "visit", "effect"]
+            ),
+            # Nothing is replaced twice, and no effect is taken back twice.
+            models.UniqueConstraint(
+                name="operation_replaced_once",
+                fields=["supersedes"],
+                condition=Q(supersedes__isnull=False),
+            ),
+            models.UniqueConstraint(
+                name="operation_undone_once",
+                fields=["compensates"],
+                condition=Q(compensates__isnull=False, supersedes__isnull=True),
             ),
             models.UniqueConstraint(
                 name="operation_key_once_per_provider", fields=["provider", "idempotency_key"]

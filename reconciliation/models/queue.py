@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
+from django.db.models import Q
 
 from reconciliation.core.notifications import Times
 from workflows.models.ids import new_id
@@ -34,6 +35,13 @@ class ReviewQueue(models.Model):
     action = models.CharField(max_length=100, blank=True)
     owners = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="queues")
     due_after = models.DurationField(default=timedelta(hours=4))
+    # How many people it takes to decide; and from which amount it always takes two.
+    approvals_needed = models.PositiveSmallIntegerField(
+        default=1, choices=[(1, "one person"), (2, "two people")]
+    )
+    second_from = models.DecimalField(
+        max_digits=20, decimal_places=4, null=True, blank=True, validators=[MinValueValidator(0)]
+    )
     # Who hears of a hold that nobody decides, and when: before its due time, and after it.
     tell_before = models.DurationField(default=TIMES.before, validators=[NOT_BACKWARDS])
     tell_on_call_after = models.DurationField(default=TIMES.on_call, validators=[NOT_BACKWARDS])
@@ -43,6 +51,11 @@ class ReviewQueue(models.Model):
     )
 
     class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="queue_one_person_or_two", condition=Q(approvals_needed__in=[1, 2])
+            )
+        ]
         permissions = [
             ("decide", "Can decide holds"),
             ("assign", "Can assign holds"),

@@ -29,7 +29,8 @@ from reconciliation.rehearsal.crew import Crew, RehearsalStopped
 from reconciliation.rehearsal.far_side import FarSide, Looked
 from reconciliation.rehearsal.flow import known_flow
 from reconciliation.rehearsal.proxy import FaultProxy, fault_proxy
-from reconciliation.services.decisions import Answer, code_of, record_decision
+from reconciliation.services.answers import Answer, code_of
+from reconciliation.services.decisions import record_decision
 from reconciliation.services.rehearsals import (
     Outcome,
     clerk,

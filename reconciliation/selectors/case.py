@@ -15,7 +15,15 @@ from django.db.models import Model, QuerySet
 from reconciliation.core.contracts import Contract
 from reconciliation.core.facts import Facts
 from reconciliation.core.states import HoldState, OperationState
-from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation, Transmission
+from reconciliation.models import (
+    AuditEntry,
+    Decision,
+    DecisionProposal,
+    Evidence,
+    Hold,
+    Operation,
+    Transmission,
+)
 from reconciliation.selectors.words import with_owners
 from reconciliation.services.facts import load_facts
 from reconciliation.services.providers import contract_of
@@ -43,6 +51,7 @@ class Case:
     evidence: Sequence[Evidence]
     holds: Sequence[Hold]
     decisions: Sequence[Decision]
+    proposals: Sequence[DecisionProposal]
     asked: Sequence[AuditEntry]
     workers: Mapping[UUID, str]
 
@@ -80,7 +89,19 @@ class Case:
 def load_case(operation: Operation, user: User, now: datetime) -> Case:
     """Load what is known of an operation that `user` may see; it comes from `access`."""
     transmissions = newest(operation.transmissions.all(), "number")
-    holds = operation.holds.select_related("queue", "assignee").prefetch_related(*with_owners())
+    # Whoever may decide is told from the run too, which is loaded already.
+    holds = newest(
+        operation.holds.select_related("queue", "assignee", "proposal__by").prefetch_related(
+            *with_owners()
+        ),
+        "opened_at",
+    )
+    for hold in holds:
+        hold.run = operation.run
+    decisions = newest(operation.decisions.all(), "at")
+    of_hold = {hold.pk: hold for hold in holds}
+    for decision in decisions:
+        decision.hold = of_hold.get(decision.hold_id) or decision.hold
     audit = AuditEntry.objects.filter(object=f"operation:{operation.pk}", verb="asked")
     return Case(
         operation=operation,
@@ -90,8 +111,9 @@ def load_case(operation: Operation, user: User, now: datetime) -> Case:
         facts=load_facts(operation),
         transmissions=transmissions,
         evidence=newest(operation.evidence.select_related("by"), "recorded_at"),
-        holds=newest(holds, "opened_at"),
-        decisions=newest(operation.decisions.all(), "at"),
+        holds=holds,
+        decisions=decisions,
+        proposals=newest(operation.proposals.select_related("end"), "at"),
         asked=newest(audit, "at"),
         workers=worker_names(row.worker for row in transmissions),
     )

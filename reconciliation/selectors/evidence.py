@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from reconciliation.core.states import EvidenceKind
+from reconciliation.decision_pages import EvidenceChoice
 from reconciliation.models import Evidence
-from reconciliation.pages import EvidenceCard, EvidenceChoice
+from reconciliation.pages import EvidenceCard
 from reconciliation.selectors.case import Case
 from reconciliation.selectors.words import clock, listed
 from workflows.pages import Fact

@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import fields
 from datetime import datetime
-from typing import Literal
-from uuid import uuid4
 
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from reconciliation.access import may_decide
-from reconciliation.core.errors import AlreadyDecided
-from reconciliation.models import Decision, Hold
-from reconciliation.pages import (
+from reconciliation.access import why_not_decide
+from reconciliation.core import standing
+from reconciliation.core.states import DecisionKind
+from reconciliation.decision_pages import (
+    CorrectionForm,
     DecisionForm,
     DecisionOption,
     Draft,
     EvidenceChoice,
     Overtaken,
 )
-from reconciliation.selectors.words import DECISIONS, name_of, owners_of, recorded
-from reconciliation.services.decisions import code_of
+from reconciliation.models import Decision, DecisionDraft, DecisionProposal, Hold
+from reconciliation.selectors.attempts import PAGES, Attempted, new_token, subject_of
+from reconciliation.selectors.words import DECISIONS, name_of, owners_of, proposed, recorded
+from reconciliation.services.answers import code_of
 
 ONLY_OWNERS = "You can read this case, but not decide it."
 NAMED_OWNERS = 5
-PAGES = {"operation": "operation", "run": "held_run"}  # names of addresses
+WAYS_ON = {
+    DecisionKind.APPLIED: "If a later step must not run, cancel the run. If the effect is not "
+    "there, start a new run for it.",
+    DecisionKind.SEND_AGAIN: "What was sent cannot be called back. If it happened twice, take one "
+    "back at the provider.",
+    DecisionKind.ABANDON: "An abandoned operation is never taken up again. Start a new run for it, "
+    "or cancel this one.",
+    DecisionKind.REPLACE: "What was sent cannot be called back. If it happened twice, take one "
+    "back at the provider.",
+    DecisionKind.UNDO: "What was taken back is not made again by itself: start a new run for it.",
+}
+WAY_ON = "If the run must not go on, cancel it."
 
 
-@dataclass(frozen=True)
-class Attempted:
-    """What came of a form that was not recorded: what was typed, and why not."""
-
-    draft: Draft = field(default=Draft())
-    errors: dict[str, str] = field(default_factory=dict)
-    overtaken_by: AlreadyDecided | None = None
-
-
-NOTHING_ATTEMPTED = Attempted()
+def drafted(attempted: Attempted, kept: DecisionDraft | None) -> Draft:
+    """What stands in the form: what was just sent, else what was typed earlier and kept."""
+    if attempted.of == "decide" and attempted.draft != Draft():
+        return attempted.draft
+    if kept is None:
+        return Draft()
+    known = {each.name for each in fields(Draft)}
+    return Draft(**{name: text for name, text in kept.typed.items() if name in known})
 
 
 def form_of(
@@ -46,12 +56,15 @@ def form_of(
     evidence: tuple[EvidenceChoice, ...],
     now: datetime,
     attempted: Attempted,
+    kept: DecisionDraft | None,
 ) -> DecisionForm:
-    subject: Literal["operation", "run"] = "run" if hold.operation_id is None else "operation"
-    case = hold.case_id
+    subject, case = subject_of(hold), hold.case_id
+    draft = drafted(attempted, kept)
+    mine = attempted.of == "decide"
     return DecisionForm(
         url=reverse(f"{PAGES[subject]}_decide", args=[case]),
         page_url=reverse(PAGES[subject], args=[case]),
+        draft_url=reverse(f"{PAGES[subject]}_draft", args=[case]),
         subject=subject,
         options=options,
         code=code_of(case),
@@ -59,20 +72,35 @@ def form_of(
         token=new_token(hold),
         read_at=now,
         evidence=evidence,
-        draft=attempted.draft,
-        errors=attempted.errors,
+        draft=draft,
+        draft_saved_at=kept.saved_at if kept and draft != attempted.draft else None,
+        errors=attempted.errors if mine else {},
     )
 
 
-def new_token(hold: Hold) -> str:
-    """Of the very hold that was read, so that it cannot decide a later one of the same case."""
-    return f"{hold.pk.hex}-{uuid4().hex}"
+def correction_of(
+    decision: Decision, attempted: Attempted, kept: DecisionDraft | None
+) -> CorrectionForm:
+    """The form that adds a correction to `decision`, whose hold comes with it."""
+    hold = decision.hold
+    subject, mine = subject_of(hold), attempted.of == "correct"
+    return CorrectionForm(
+        url=reverse(f"{PAGES[subject]}_correct", args=[hold.case_id]),
+        code=code_of(hold.case_id),
+        token=new_token(hold),
+        subject=subject,
+        what_helps=WAYS_ON.get(DecisionKind(decision.kind), WAY_ON),
+        note=attempted.draft.note or drafted(attempted, kept).note,
+        typed_code=attempted.draft.code if mine else "",
+        errors=attempted.errors if mine else {},
+    )
 
 
 def may_not_decide(hold: Hold | None, user: User) -> str:
     """Why this person may not decide an open case; empty when they may, or none is open."""
-    if hold is None or may_decide(user, hold):
-        return ""
+    why = why_not_decide(user, hold) if hold is not None else ""
+    if hold is None or why != standing.NOT_YOURS:
+        return why
     if hold.queue is None:
         return f"{ONLY_OWNERS} No queue takes it: an administrator must set one up."
     names = [name_of(owner) for owner in owners_of(hold)[:NAMED_OWNERS]]
@@ -85,7 +113,11 @@ def overtaken(attempted: Attempted, now: datetime) -> Overtaken | None:
     first = attempted.overtaken_by
     if first is None:
         return None
-    theirs = recorded(first.decision) if isinstance(first.decision, Decision) else None
-    message = f"{theirs.by} decided before you." if theirs else str(first)
+    theirs, message = None, str(first)
+    if isinstance(first.decision, Decision):
+        theirs = recorded(first.decision)
+        message = f"{theirs.by} decided before you."
+    elif isinstance(first.decision, DecisionProposal):
+        theirs = proposed(first.decision)
     title = DECISIONS.get(attempted.draft.kind, "No decision")
     return Overtaken(message, theirs, title, attempted.draft.note, now)

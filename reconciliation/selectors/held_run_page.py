@@ -8,18 +8,16 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from reconciliation.core.states import HoldState
-from reconciliation.models import Hold
+from reconciliation.models import Decision, Hold
 from reconciliation.pages import BlockedStep, HeldRunPage
-from reconciliation.selectors.forms_shown import (
-    NOTHING_ATTEMPTED,
-    Attempted,
-    form_of,
-    may_not_decide,
-    overtaken,
-)
-from reconciliation.selectors.record import decision_entry, hold_entries
+from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
+from reconciliation.selectors.decide_parts import DecideParts, decided_parts, open_parts
+from reconciliation.selectors.forms_shown import drafted, overtaken
+from reconciliation.selectors.record import decision_entry, hold_entries, proposal_entries
 from reconciliation.selectors.run_options import run_options
-from reconciliation.selectors.words import clock, owner_of, recorded, sentence_of
+from reconciliation.selectors.words import clock, owner_of, sentence_of
+from reconciliation.services.drafts import draft_of
+from reconciliation.services.offers import ground_of
 from workflows.models import Run
 from workflows.pages import Fact, Link
 from workflows.registry import registry
@@ -35,10 +33,14 @@ def held_run_page(
     The hold comes with its run, its assignee, and its queue with the owners.
     """
     run, is_open = hold.held_run, hold.state == HoldState.OPEN
-    not_yours = may_not_decide(hold if is_open else None, user)
     decisions = list(hold.decisions.order_by("at", "pk"))
-    entries = [*hold_entries([hold]), *(decision_entry(row) for row in decisions)]
-    options = run_options(hold, attempted.draft) if is_open and not not_yours else ()
+    proposals = hold.proposals.select_related("end").order_by("at", "pk")
+    entries = [
+        *hold_entries([hold]),
+        *(entry for row in proposals for entry in proposal_entries(row)),
+        *(decision_entry(row) for row in decisions),
+    ]
+    parts = decide_parts(hold, decisions, user, attempted)
     return HeldRunPage(
         id=run.pk,
         title=title(hold),
@@ -53,11 +55,26 @@ def held_run_page(
         is_late=is_open and hold.due_at <= now,
         blocks=blocks(hold) if is_open else (),
         record=tuple(sorted(entries, key=lambda entry: entry.at)),
-        decide=form_of(hold, options, (), now, attempted) if options else None,
-        not_yours=not_yours,
-        decision=recorded(decisions[-1]) if decisions else None,
+        decide=parts.decide,
+        not_yours=parts.not_yours,
+        proposal=parts.proposal,
+        decision=parts.decision,
+        correction=parts.correction,
         overtaken=overtaken(attempted, now),
     )
+
+
+def decide_parts(
+    hold: Hold, decisions: list[Decision], user: User, attempted: Attempted
+) -> DecideParts:
+    if hold.state != HoldState.OPEN:
+        for decision in decisions:
+            decision.hold = hold
+        return decided_parts(decisions, user, attempted)
+    ground = ground_of(hold)
+    kept = draft_of(user, hold.case_id)
+    options = run_options(ground, user, drafted(attempted, kept))
+    return open_parts(ground, user, options, (), attempted, kept)
 
 
 NOTHING_RUNS = "No step of it runs until someone decides."

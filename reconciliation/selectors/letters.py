@@ -35,6 +35,10 @@ OF_HOLDS = {
     Kind.ASSIGNED: ("Assigned to you", "A case was assigned to you."),
     Kind.ASKED: ("You are asked", "A colleague asks you for information; the case shows what."),
     Kind.REMINDER: ("Your reminder", "You wanted to hear of this case now."),
+    Kind.PROPOSED: (
+        "Needs a second person",
+        "Somebody has proposed a decision. Nothing moves until somebody else confirms it.",
+    ),
     Kind.DUE_SOON: ("Due soon", "A case is due soon, and nobody has decided it."),
     Kind.OVERDUE: ("Overdue", "A case is past its due time, and nobody has decided it."),
     Kind.WINDOW: (
@@ -50,6 +54,7 @@ COUNTED = {
     Kind.ASSIGNED: "assigned",
     Kind.ASKED: "that ask you",
     Kind.REMINDER: "of your reminders",
+    Kind.PROPOSED: "that need a second person",
     Kind.DUE_SOON: "due soon",
     Kind.OVERDUE: "overdue",
     Kind.WINDOW: "with a window that closes",
@@ -86,7 +91,8 @@ def is_worth_telling(notification: Notification) -> bool:
     if hold is None or notification.kind not in OF_OPEN_HOLDS:
         return True
     still_theirs = notification.kind != Kind.ASSIGNED or hold.assignee_id == notification.person_id
-    return hold.state == HoldState.OPEN and still_theirs
+    still_proposed = notification.kind != Kind.PROPOSED or hold.proposal_id is not None
+    return hold.state == HoldState.OPEN and still_theirs and still_proposed
 
 
 def visible(told: list[Notification], reader: User | None) -> list[Notification]:

@@ -15,18 +15,15 @@ from reconciliation.core.decide import decide
 from reconciliation.core.facts import WAIT_SENTENCES, HoldReason, Wait, WaitReason
 from reconciliation.core.states import EvidenceKind, OperationState
 from reconciliation.models import Operation
-from reconciliation.pages import BlockedStep, DecisionForm, OperationPage, Owner
+from reconciliation.pages import BlockedStep, OperationPage, Owner
+from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
 from reconciliation.selectors.case import Case, load_case
 from reconciliation.selectors.contract import contract_card
+from reconciliation.selectors.decide_parts import DecideParts, decided_parts, open_parts
 from reconciliation.selectors.evidence import cards_of, choices_of, is_stale, says
-from reconciliation.selectors.forms_shown import (
-    NOTHING_ATTEMPTED,
-    Attempted,
-    form_of,
-    may_not_decide,
-    overtaken,
-)
+from reconciliation.selectors.forms_shown import drafted, overtaken
 from reconciliation.selectors.ladder import in_common, ladder_of, summary_of
+from reconciliation.selectors.linked import given_up, linked_to
 from reconciliation.selectors.options import offers, options_of
 from reconciliation.selectors.record import record_of
 from reconciliation.selectors.sides import sides_of
@@ -36,10 +33,11 @@ from reconciliation.selectors.words import (
     name_of,
     owner_of,
     owners_of,
-    recorded,
     sentence_of,
     window_of,
 )
+from reconciliation.services.drafts import draft_of
+from reconciliation.services.offers import Ground
 from workflows.pages import Fact, Link
 from workflows.selectors import step_names
 from workflows.selectors.words import title_of
@@ -57,7 +55,7 @@ def operation_page(
     """
     case = load_case(operation, user, now)
     hold = case.hold
-    not_yours = may_not_decide(hold, user)
+    parts = decide_parts(case, attempted)
     provider_url = address_of_provider(case)
     return OperationPage(
         id=operation.pk,
@@ -92,19 +90,25 @@ def operation_page(
         blocks=blocks(case),
         people=people(case),
         record=record_of(case),
-        decide=None if not_yours else decision_form(case, attempted),
-        not_yours=not_yours,
-        decision=recorded(case.decisions[-1]) if case.decisions else None,
+        decide=parts.decide,
+        not_yours=parts.not_yours,
+        proposal=parts.proposal,
+        decision=parts.decision,
+        correction=parts.correction,
         overtaken=overtaken(attempted, now),
+        linked=linked_to(operation),
+        irreversible=case.contract.irreversible,
         is_final=case.state.is_settled,
     )
 
 
-def decision_form(case: Case, attempted: Attempted) -> DecisionForm | None:
+def decide_parts(case: Case, attempted: Attempted) -> DecideParts:
     if case.hold is None:
-        return None
-    options = options_of(case, attempted.draft)
-    return form_of(case.hold, options, choices_of(case), case.now, attempted)
+        return decided_parts(case.decisions, case.user, attempted)
+    ground = Ground(case.hold, case.facts, case.now, offers(case))
+    kept = draft_of(case.user, case.operation.pk)
+    options = options_of(case, drafted(attempted, kept))
+    return open_parts(ground, case.user, options, choices_of(case), attempted, kept)
 
 
 # --- what it comes to -------------------------------------------------------------------------
@@ -122,7 +126,7 @@ def lede(case: Case) -> str:
         case OperationState.REJECTED:
             return f"{case.provider} refused it, and nothing changed there. The step has failed."
         case OperationState.ABANDONED:
-            return "A person gave it up. Its outcome stays as it was known then."
+            return given_up(case)
         case _:
             return verified(case)
 
@@ -177,6 +181,7 @@ def fingerprint(case: Case) -> str:
         [(row.pk, is_stale(case, row)) for row in case.evidence],
         (hold.pk, hold.version, hold.due_at <= case.now) if hold else None,
         [row.pk for row in case.decisions],
+        hold.proposal_id if hold else None,
         window_of(operation, case.now).state,
         [(offer.kind, offer.allowed) for offer in offers(case)] if hold else None,
     )
@@ -215,6 +220,8 @@ def intended_facts(case: Case) -> list[Fact]:
     ]
     if operation.amount is not None:
         facts.append(Fact("Amount", amount_of(operation)))
+    if case.contract.irreversible:
+        facts.append(Fact("Irreversible", "once done, it cannot be called back"))
     if case.contract.key is not None:
         facts.append(Fact("Same-request key", operation.idempotency_key, code=True))
     return facts

@@ -8,63 +8,80 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from reconciliation.core.decide import unresolved_sends
 from reconciliation.core.options import Option, options
+from reconciliation.core.standing import RESTS_ON_EVIDENCE, last_said, must_ask_first
 from reconciliation.core.states import DecisionKind, OperationState
-from reconciliation.pages import NOTE_AT_LEAST, DecisionOption, Draft, Need
+from reconciliation.decision_pages import NOTE_AT_LEAST, DecisionOption, Draft, Need
 from reconciliation.selectors.case import Case
+from reconciliation.selectors.two_people import Seconds, for_two, seconds_of
 from reconciliation.selectors.words import listed
+from reconciliation.services.offers import undoing_of
 from workflows.core.definitions import Step
-
-# They come with compensating operations, which no provider here has.
-NO_REPLACEMENT = DecisionOption(
-    kind="replace",
-    title="Replace it with a new operation",
-    consequence="",
-    allowed=False,
-    why_not="This provider's actions have no replacement set up. If this one arrived after all, "
-    "a new one would do it a second time.",
-    what_would_help="Abandon it, then start a new run.",
-)
-NO_UNDO = DecisionOption(
-    kind="undo",
-    title="Undo it with a second operation",
-    consequence="",
-    allowed=False,
-    why_not="This provider's actions have no undo set up.",
-    what_would_help="Undo it at the provider by hand, and say so in the note.",
-)
+from workflows.core.durations import took
 
 
 def options_of(case: Case, draft: Draft) -> tuple[DecisionOption, ...]:
     """All six, the offered ones first."""
-    said: dict[DecisionKind, Callable[[Case, Draft], dict[str, Any]]] = {
-        DecisionKind.APPLIED: applied,
-        DecisionKind.SEND_AGAIN: send_again,
-        DecisionKind.ABANDON: abandon,
-        DecisionKind.KEEP_HOLDING: keep_holding,
-    }
-    known = [in_words(offer, said[offer.kind](case, draft)) for offer in offers(case)]
-    return tuple(sorted([*known, NO_REPLACEMENT, NO_UNDO], key=lambda each: not each.allowed))
+    seconds = seconds_of(case.hold, case.user)
+    return tuple(in_words(case, offer, draft, seconds) for offer in offers(case))
 
 
 def offers(case: Case) -> list[Option]:
-    return options(case.facts, case.now)
+    return options(case.facts, case.now, undoing_of(case.operation))
 
 
-def in_words(offer: Option, said: dict[str, Any]) -> DecisionOption:
-    return DecisionOption(
+def in_words(case: Case, offer: Option, draft: Draft, seconds: Seconds) -> DecisionOption:
+    said = SAID[offer.kind](case, draft)
+    asked = asked_need(case, offer.kind)
+    if asked is not None:
+        said["needs"] = (asked, *said["needs"])
+    option = DecisionOption(
         kind=offer.kind,
         allowed=offer.allowed,
         why_not=offer.why_not,
         what_would_help=offer.what_helps,
         **said,
     )
+    return for_two(option, case.hold, seconds)
+
+
+def asked_need(case: Case, kind: DecisionKind) -> Need | None:
+    """That the provider was asked lately, for what rests on what it says."""
+    rests = kind in RESTS_ON_EVIDENCE and bool(case.facts.sent) and not case.facts.elsewhere
+    rests = rests and not case.state.is_settled
+    if not rests or case.contract.look_up is None:
+        return None
+    last = last_said(case.facts)
+    said = f"it last answered {took(case.now - last)} ago" if last else "it was not asked yet"
+    met = not must_ask_first(kind, case.facts, case.now)
+    helps = "" if met else "; press Ask the provider again first"
+    return Need("The provider asked within 15 minutes", met, f"{said}{helps}")
 
 
 # --- what each does ---------------------------------------------------------------------------
 
 
+def still_right(draft: Draft) -> dict[str, Any]:
+    """Of what was settled, and is contradicted since."""
+    return {
+        "title": "It is done: say which record is right",
+        "consequence": "The record that you name is kept beside the others. Nothing is sent, and "
+        "neither the operation nor its run moves.",
+        "button": "Record: this record is right",
+        "then": ("The case is closed. The operation stays as it was settled.",),
+        "warning": "What is there twice has to be undone at the provider.",
+        "needs": (
+            Need("The record at the provider", bool(draft.resource), "its ID, as written there"),
+            note_need(draft),
+        ),
+        "needs_resource": True,
+    }
+
+
 def applied(case: Case, draft: Draft) -> dict[str, Any]:
+    if case.state.is_settled:
+        return still_right(draft)
     accepts = case.state is OperationState.POSTCONDITION_FAILED
     verifies = case.contract.verifies and not accepts
     check = f"{case.provider} is asked whether the result is as it should be." if verifies else ""
@@ -79,7 +96,7 @@ def applied(case: Case, draft: Draft) -> dict[str, Any]:
         "button": "Record: it is done",
         "then": (
             *((check,) if check else ()),
-            f"{step} is committed with the record that you name.",
+            f"{step} is committed with the record that is named.",
             *starts(case),
         ),
         "warning": "What later steps send cannot be called back." if case.steps[1:] else "",
@@ -130,6 +147,57 @@ def abandon(case: Case, draft: Draft) -> dict[str, Any]:
     }
 
 
+def replace_it(case: Case, draft: Draft) -> dict[str, Any]:
+    may_be_twice = bool(unresolved_sends(case.facts))
+    twice = (
+        "If this one arrived after all, it happens twice: nothing ties the new one to it."
+        if may_be_twice
+        else "Nothing of this one can have happened."
+    )
+    step = case.operation.step
+    return {
+        "title": "Replace it with a new operation: "
+        + ("it may happen twice" if may_be_twice else "under a new key"),
+        "consequence": f"What is sent: {case.operation.summary}, once more, as a new operation "
+        f"under a new identity. {twice} This one ends as Abandoned; its outcome stays as it is "
+        "known now.",
+        "button": "Record: replace it, it may happen twice"
+        if may_be_twice
+        else "Record: replace it",
+        "then": (
+            "This operation ends as Abandoned, and is linked to the new one.",
+            f"A worker asks step {step} for the same write once more; if it means another one now, "
+            "nothing is sent and the run is held.",
+            f"The new operation is sent to {case.provider}, if contract, readiness and dispatch "
+            "allow it then.",
+            *starts(case),
+        ),
+        "warning": "A second effect cannot be called back by this decision."
+        if may_be_twice
+        else "",
+        "needs": (note_need(draft),),
+    }
+
+
+def undo_it(case: Case, draft: Draft) -> dict[str, Any]:
+    step = case.steps[0] if case.steps else None
+    return {
+        "title": f"Undo it with a second operation: {ends_as(step)}",
+        "consequence": f"The workflow describes the write that takes it back; that is sent to "
+        f"{case.provider} as an operation of its own, which may be held itself. "
+        f"{abandoned_then(case, step)}",
+        "button": "Record: undo it",
+        "then": (
+            "This operation ends as Abandoned: it took effect, and is linked to its undo.",
+            f"A worker sends the undo to {case.provider}, and its result settles it.",
+            abandoned_then(case, step),
+        ),
+        "warning": "If the provider refuses the undo, the run is held: what was done is then "
+        "still there.",
+        "needs": (note_need(draft),),
+    }
+
+
 def ends_as(step: Step | None) -> str:
     if step is None or step.write is None:
         return "the run goes on or ends, as its workflow says"
@@ -159,6 +227,15 @@ def keep_holding(_case: Case, draft: Draft) -> dict[str, Any]:
         "needs_until": True,
     }
 
+
+SAID: dict[DecisionKind, Callable[[Case, Draft], dict[str, Any]]] = {
+    DecisionKind.APPLIED: applied,
+    DecisionKind.SEND_AGAIN: send_again,
+    DecisionKind.REPLACE: replace_it,
+    DecisionKind.UNDO: undo_it,
+    DecisionKind.ABANDON: abandon,
+    DecisionKind.KEEP_HOLDING: keep_holding,
+}
 
 # --- shared -----------------------------------------------------------------------------------
 

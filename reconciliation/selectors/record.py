@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reconciliation.core.states import EvidenceKind, HoldState, OperationState, TransmissionState
-from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation, Transmission
+from reconciliation.core.states import (
+    EvidenceKind,
+    HoldState,
+    OperationState,
+    ProposalEndKind,
+    TransmissionState,
+)
+from reconciliation.models import (
+    AuditEntry,
+    Decision,
+    DecisionProposal,
+    Evidence,
+    Hold,
+    Operation,
+    Transmission,
+)
 from reconciliation.pages import RecordEntry
 from reconciliation.selectors.case import Case
 from reconciliation.selectors.evidence import kind_of, text_of
-from reconciliation.selectors.words import DECISIONS, clock
+from reconciliation.selectors.words import DECISIONS, both_names, clock
 from reconciliation.services.holds import why_closed
 
 SYSTEM = "Romulus"
@@ -22,6 +36,7 @@ def record_of(case: Case) -> tuple[RecordEntry, ...]:
         *(entry for row in case.transmissions for entry in sending(row, case.worker(row))),
         *(evidence_entry(row, case.provider) for row in case.evidence),
         *hold_entries(case.holds),
+        *(entry for row in case.proposals for entry in proposal_entries(row)),
         *(decision_entry(row) for row in case.decisions),
         *(asked_entry(row) for row in case.asked),
         *settled(case.operation),
@@ -99,9 +114,30 @@ def decision_entry(row: Decision) -> RecordEntry:
     title = DECISIONS.get(row.kind, row.kind)
     record = f" Record {row.resource}." if row.resource else ""
     until = f" Until {clock(row.until)}." if row.until else ""
-    return RecordEntry(
-        row.at, "decision", "recorded", f"{title}.", f"“{row.note}”{record}{until}", row.by_name
-    )
+    text = f"“{row.note}”{record}{until}"
+    return RecordEntry(row.at, "decision", "recorded", f"{title}.", text, both_names(row))
+
+
+ENDS = {
+    ProposalEndKind.REFUSED: ("refused", "Refused."),
+    ProposalEndKind.WITHDRAWN: ("withdrawn", "Withdrawn."),
+    ProposalEndKind.VOID: ("void", "Void."),
+}
+
+
+def proposal_entries(row: DecisionProposal) -> Iterator[RecordEntry]:
+    """What was proposed, and how it ended where no decision came of it; its end comes with it."""
+    title = DECISIONS.get(row.kind, row.kind)
+    record = f" Record {row.resource}." if row.resource else ""
+    lead = f"Proposed: {title[:1].lower()}{title[1:]}."
+    yield RecordEntry(row.at, "decision", "proposed", lead, f"“{row.note}”{record}", row.by_name)
+    end = getattr(row, "end", None)
+    if end is None or end.kind == ProposalEndKind.CONFIRMED:
+        return
+    state, lead = ENDS[ProposalEndKind(end.kind)]
+    note = end.note if end.kind == ProposalEndKind.VOID else f"“{end.note}”" if end.note else ""
+    text = f"What {row.by_name} proposed is not done. {note}".strip()
+    yield RecordEntry(end.at, "decision", state, lead, text, end.by_name or SYSTEM)
 
 
 def asked_entry(row: AuditEntry) -> RecordEntry:

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from django.contrib.auth.models import User
+
 from reconciliation.core.states import DecisionKind
+from reconciliation.decision_pages import DecisionOption, Draft, Need
 from reconciliation.models import Hold
-from reconciliation.pages import DecisionOption, Draft, Need
 from reconciliation.selectors.options import note_need
-from reconciliation.services.decisions import offers_on
+from reconciliation.selectors.two_people import for_two, seconds_of
+from reconciliation.services.offers import Ground
 
 
-def run_options(hold: Hold, draft: Draft) -> tuple[DecisionOption, ...]:
-    """What is offered on a hold of a run; `offers_on` says what that is."""
+def run_options(ground: Ground, user: User, draft: Draft) -> tuple[DecisionOption, ...]:
+    """What is offered on a hold of a run, in words."""
+    hold = ground.hold
     said = {
         DecisionKind.TRY_AGAIN: try_again,
         DecisionKind.FAIL_RUN: fail_run,
         DecisionKind.KEEP_HOLDING: keep_holding,
     }
-    return tuple(
+    seconds = seconds_of(hold, user)
+    known = (
         replace(
             said[offer.kind](hold, draft),
             allowed=offer.allowed,
             why_not=offer.why_not,
             what_would_help=offer.what_helps,
         )
-        for offer in offers_on(hold)
+        for offer in ground.offers
     )
+    return tuple(for_two(option, hold, seconds) for option in known)
 
 
 def try_again(hold: Hold, draft: Draft) -> DecisionOption:

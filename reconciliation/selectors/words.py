@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,8 +11,9 @@ from django.db.models import Prefetch
 
 from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, HoldReason, Sentence
 from reconciliation.core.states import DecisionKind
-from reconciliation.models import Decision, Hold, Operation, Shift
-from reconciliation.pages import Owner, Recorded, Window
+from reconciliation.decision_pages import Recorded
+from reconciliation.models import Decision, DecisionProposal, Hold, Operation, Shift
+from reconciliation.pages import Owner, Window
 from reconciliation.services.providers import contract_of
 from reconciliation.services.rota import on_call_at
 
@@ -21,7 +23,10 @@ DECISIONS: dict[str, str] = {
     DecisionKind.APPLIED: "It is done",
     DecisionKind.SEND_AGAIN: "It is not done: send it again",
     DecisionKind.ABANDON: "Abandon this operation",
+    DecisionKind.REPLACE: "Replace it with a new operation",
+    DecisionKind.UNDO: "Undo it with a second operation",
     DecisionKind.KEEP_HOLDING: "Keep holding",
+    DecisionKind.CORRECTION: "Correction",
     DecisionKind.TRY_AGAIN: "Try the step again",
     DecisionKind.FAIL_RUN: "End the run",
 }
@@ -39,12 +44,24 @@ RUN_HOLDS: dict[str, str] = {
     "payload_unfit": "A payload type that fits what came, then trying it again: it reads the same "
     "event.",
     "event_purged": "Ending the run: what the event brought is kept no more.",
+    "intent_changed": "The workflow meaning what was decided on again, then trying the step again.",
+    "undo_missing": "A version of the workflow that says how it is undone; or undoing it at the "
+    "provider by hand, then ending the run.",
+    "undo_refused": "Undoing it at the provider by hand, then ending the run.",
     "output_not_storable": "A corrected step, then trying it again.",
 }
 
 
+CONFIRMING = "Somebody else confirming or refusing what is proposed."
+
+
 def sentence_of(hold: Hold) -> Sentence:
     """What is known, what is not, and what would settle a hold."""
+    sentence = sentence_of_reason(hold)
+    return replace(sentence, settles=CONFIRMING) if hold.proposal_id is not None else sentence
+
+
+def sentence_of_reason(hold: Hold) -> Sentence:
     if hold.operation_id is None:
         settles = RUN_HOLDS.get(hold.reason, "Someone who knows how the run should go on.")
         return Sentence(hold.message, "", settles)
@@ -104,7 +121,19 @@ def amount_of(operation: Operation) -> str:
 
 def recorded(decision: Decision) -> Recorded:
     title = DECISIONS.get(decision.kind, decision.kind)
-    return Recorded(title, decision.note, decision.by_name, decision.at)
+    return Recorded(title, decision.note, both_names(decision), decision.at)
+
+
+def both_names(decision: Decision) -> str:
+    """Who decided; where it took two, who confirmed it as well."""
+    if not decision.second_name:
+        return decision.by_name
+    return f"{decision.by_name}, confirmed by {decision.second_name}"
+
+
+def proposed(proposal: DecisionProposal) -> Recorded:
+    title = DECISIONS.get(proposal.kind, proposal.kind)
+    return Recorded(title, proposal.note, proposal.by_name, proposal.at, "proposed")
 
 
 def clock(at: datetime) -> str:

@@ -24,11 +24,12 @@ VERB = "asked"
 
 
 def may_ask(operation: Operation, hold: Hold | None, user: User) -> bool:
-    """Whether asking is of use, and this person's: of an open hold, those who may decide it.
+    """Whether asking is of use, and this person's: of an open hold, those who may decide it, or
+    confirm what is proposed.
 
     What is not held Romulus asks about by itself.
     """
-    return hold is not None and access.may_decide(user, hold) and can_be_asked(operation)
+    return hold is not None and access.may_review(user, hold) and can_be_asked(operation)
 
 
 def ask_for(operation: Operation, user: User) -> bool:
@@ -40,14 +41,14 @@ def ask_for(operation: Operation, user: User) -> bool:
     within ten seconds, or when there is nothing to ask.
 
     Raises:
-        PermissionDenied: this person may not decide the hold.
+        PermissionDenied: this person may neither decide the hold nor confirm what is proposed.
     """
     failpoint("before_ask")
     with transaction.atomic():
         Operation.objects.select_for_update(of=("self",)).get(pk=operation.pk)
         hold = Hold.objects.filter(operation=operation, state=HoldState.OPEN).first()
         if hold is not None:
-            access.ensure_may_decide(user, hold)
+            access.ensure_may_review(user, hold)
         if hold is None or not can_be_asked(operation) or asked_lately(operation):
             return False
         add_entry(actor_of(user), VERB, f"operation:{operation.pk}", {"hold": str(hold.pk)})

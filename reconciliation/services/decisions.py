@@ -2,15 +2,14 @@
 
 The decision carries the hold's version that was read: of two reviewers the second is told who
 decided what and when, and nothing is lost. A form's one-time token makes submitting twice decide
-once. Whether a decision is safe is `core.options`' to say, with the facts as they are now.
+once. Whether a decision is safe is `core.options`' to say, with the facts as they are now. Where
+the queue asks for two people, the first one's decision is a proposal (`services.proposals`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -20,222 +19,146 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from reconciliation import access
-from reconciliation.core.errors import AlreadyDecided, InvalidDecision, NotAllowed
+from reconciliation.core.errors import AlreadyDecided, InvalidDecision
 from reconciliation.core.facts import CONFLICT_LATER, HoldReason
-from reconciliation.core.options import Option, options
 from reconciliation.core.states import (
-    SETTLED,
     DecisionKind,
     EvidenceKind,
     HoldState,
     OperationState,
 )
-from reconciliation.models import Decision, Evidence, Hold, Operation
+from reconciliation.models import Decision, DecisionProposal, Evidence, Hold, Operation
+from reconciliation.services.answers import OTHER_CASE, Answer, check_answer
 from reconciliation.services.audit import actor_of, add_entry
-from reconciliation.services.facts import load_facts
-from reconciliation.services.holds import why_closed
-from reconciliation.services.ledger import WITH_PROVIDER
+from reconciliation.services.drafts import forget
+from reconciliation.services.locking import ensure_unchanged, locked
+from reconciliation.services.offers import (
+    Ground,
+    ensure_offered,
+    ground_of,
+    needs_second,
+    what_was_shown,
+)
+from reconciliation.services.proposals import end_if_void, propose
 from workflows.core.states import RunState
-from workflows.core.words import is_storable
 from workflows.failpoints import failpoint
 from workflows.models import Run
 from workflows.services import hints
-from workflows.services.clock import database_now
 from workflows.services.waits import cancel_open
 
 log = structlog.get_logger(__name__)
 
-MIN_NOTE = 20  # characters: who told you, and where it is written down, fit in no fewer
-MAX_NOTE = 4000
-MAX_RESOURCE = 300
-CODE_LENGTH = 6
-OF_AN_EVENT = (
-    "This hold is of an event: attach the event to a wait or dismiss it, on its page or with "
-    "manage.py events. The hold ends with that."
-)
-
-# Holds whose step would end as before: why, and what helps instead.
-HOPELESS = {
-    "rejected": (
-        "The provider has refused it for good: it would be refused again.",
-        "Ending the run, and starting a new one.",
-    ),
-    "children_failed": (
-        "The runs that it started have ended, and not as the step needs: it would find them so "
-        "again.",
-        "Ending the run, and starting a new one for what is still to be done.",
-    ),
-}
-RUN_KINDS = (DecisionKind.TRY_AGAIN, DecisionKind.FAIL_RUN, DecisionKind.KEEP_HOLDING)
+__all__ = ["Answer", "record_decision"]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a person filled in.
-
-    Attributes:
-        version: of the hold, as it was read.
-        token: of the form, made when it was shown.
-        code: the last six characters of the operation's or run's ID, typed by the person.
-        resource: the provider's resource, when the decision is that it was applied.
-        until: how long to keep holding.
-    """
-
-    kind: DecisionKind
-    note: str
-    version: int
-    token: UUID
-    code: str
-    resource: str = ""
-    until: datetime | None = None
-
-
-def record_decision(hold_id: UUID, user: User, answer: Answer) -> Decision:
-    """Record a decision and move operation and run by it.
+def record_decision(hold_id: UUID, user: User, answer: Answer) -> Decision | DecisionProposal:
+    """Record a decision and move operation and run by it; or propose it, where it takes two.
 
     Returns:
-        The decision; of a form that was submitted before, the one it recorded then.
+        The decision, or the proposal, by which nothing has moved; of a form that was submitted
+        before, what it recorded then.
 
     Raises:
         PermissionDenied: this person may not decide this hold.
         InvalidDecision: something the decision needs is missing; names the field.
-        AlreadyDecided: somebody decided first; carries theirs.
+        AlreadyDecided: somebody decided or proposed first; carries theirs.
         NotAllowed: the decision is not offered now; says why.
     """
     failpoint("before_decision")
     with transaction.atomic():
         hold = locked(hold_id)
         access.ensure_may_decide(user, hold)
-        before = Decision.objects.filter(token=answer.token, by=user, hold=hold).first()
+        before = submitted_before(hold, user, answer.token)
         if before is not None:
             return before
-        if Decision.objects.filter(token=answer.token).exists():
-            raise InvalidDecision("token", "This form was used for another case. Load it again.")
-        ensure_undecided(hold, answer)
+        ground = ground_of(hold)
+        end_if_void(ground)
+        ensure_unchanged(hold, answer.version)
         check_answer(hold, answer)
-        offers = offers_on(hold)
-        ensure_offered(offers, answer.kind)
-        decision = write(hold, user, answer, offers)
-        act(hold, decision)
+        ensure_offered(ground, answer.kind)
+        if needs_second(hold, answer.kind):
+            recorded: Decision | DecisionProposal = propose(ground, user, answer)
+        else:
+            recorded = decide(ground, Deciding(user, answer))
+        forget(user, hold.case_id)
     failpoint("after_decision")
-    log.info("hold.decided", hold=str(hold.pk), run=str(hold.run_id), kind=answer.kind)
+    return recorded
+
+
+def submitted_before(hold: Hold, user: User, token: UUID) -> Decision | DecisionProposal | None:
+    """What this very form has recorded; raises `InvalidDecision` where that was something else."""
+    for model in (Decision, DecisionProposal):
+        found = model.objects.filter(token=token).first()
+        if found is None:
+            continue
+        if (found.by_id, found.hold_id) != (user.pk, hold.pk):
+            raise InvalidDecision("token", OTHER_CASE)
+        return found
+    return None
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """Who decides what; with `proposal` it was proposed by `by` and is confirmed by `second`."""
+
+    by: User
+    answer: Answer
+    proposal: DecisionProposal | None = None
+    second: User | None = None
+
+    @property
+    def in_words(self) -> str:
+        names = [name_of(each) for each in (self.by, self.second) if each is not None]
+        return " and ".join(names)
+
+
+def decide(ground: Ground, given: Deciding) -> Decision:
+    """Write the decision and do what it says, in the caller's transaction."""
+    decision = write(ground, given)
+    act(ground.hold, decision)
+    hold = ground.hold
+    log.info("hold.decided", hold=str(hold.pk), run=str(hold.run_id), kind=given.answer.kind)
     return decision
 
 
-def locked(hold_id: UUID) -> Hold:
-    """Lock run, operation and hold, in that order, and return the hold with both."""
-    run_id = Hold.objects.values_list("run_id", flat=True).get(pk=hold_id)
-    if run_id is None:
-        raise NotAllowed(OF_AN_EVENT)
-    run = Run.objects.select_for_update().get(pk=run_id)
-    hold = Hold.objects.select_for_update(of=("self",)).select_related("queue").get(pk=hold_id)
-    hold.run = run
-    if hold.operation_id is not None:
-        hold.operation = (
-            Operation.objects.select_for_update(of=("self",))
-            .select_related(*WITH_PROVIDER)
-            .get(pk=hold.operation_id)
-        )
-    return hold
-
-
-def ensure_undecided(hold: Hold, answer: Answer) -> None:
-    last = hold.decisions.select_related("by").order_by("-id").first()
-    if hold.state == HoldState.CLOSED:
-        raise AlreadyDecided(f"{why_closed(hold)} meanwhile, and the hold was closed by it.", last)
-    if hold.state != HoldState.OPEN or hold.version != answer.version:
-        kind = last.kind.replace("_", " ") if last else ""
-        who = f"{last.by_name} decided first: {kind}" if last else "it has changed"
-        raise AlreadyDecided(f"Nothing was recorded of yours: {who}.", last)
-
-
-def check_answer(hold: Hold, answer: Answer) -> None:
-    note = answer.note.strip()
-    if len(note) < MIN_NOTE:
-        raise InvalidDecision(
-            "note", f"Write a note of at least {MIN_NOTE} characters: who told you, and where."
-        )
-    if not is_storable(note, MAX_NOTE):
-        raise InvalidDecision("note", f"Plain text of {MAX_NOTE:,} characters at most.")
-    subject = hold.case_id
-    if answer.code.strip().lower() != code_of(subject):
-        raise InvalidDecision(
-            "code", f"The {CODE_LENGTH} characters are not the last ones of this ID."
-        )
-    if answer.kind is DecisionKind.APPLIED and not answer.resource.strip():
-        raise InvalidDecision("resource", "Name the provider's record that shows it was done.")
-    if not is_storable(answer.resource.strip(), MAX_RESOURCE):
-        raise InvalidDecision("resource", f"Plain text of {MAX_RESOURCE} characters at most.")
-    if answer.kind is DecisionKind.KEEP_HOLDING and (
-        answer.until is None or answer.until <= database_now()
-    ):
-        raise InvalidDecision("until", "Say until when, at a time that is not past.")
-
-
-def code_of(subject: UUID | None) -> str:
-    """The characters of an ID that people type, so that a decision cannot land on another case."""
-    return subject.hex[-CODE_LENGTH:] if subject else ""
-
-
-def offers_on(hold: Hold) -> list[Option]:
-    """The decisions on a hold, as they are offered now."""
-    if hold.operation is None:
-        return [offer_on_run(hold, kind) for kind in RUN_KINDS]
-    return options(load_facts(hold.operation), database_now())
-
-
-def offer_on_run(hold: Hold, kind: DecisionKind) -> Option:
-    if kind is DecisionKind.TRY_AGAIN and hold.reason in HOPELESS:
-        return Option(kind, False, *HOPELESS[hold.reason])
-    unsettled = hold.held_run.operations.exclude(state__in=SETTLED).exists()
-    if kind is DecisionKind.FAIL_RUN and unsettled:
-        return Option(
-            kind,
-            False,
-            "An operation of this run is not settled: its outcome must be known first.",
-            "Trying the step again, which settles the operation or holds it.",
-        )
-    return Option(kind, True)
-
-
-def ensure_offered(offers: list[Option], kind: DecisionKind) -> None:
-    offer = next((offer for offer in offers if offer.kind is kind), None)
-    if offer is None:
-        raise InvalidDecision("kind", "Choose one of the decisions that are shown.")
-    if not offer.allowed:
-        raise NotAllowed(offer.why_not)
-
-
-def write(hold: Hold, user: User, answer: Answer, offers: list[Option]) -> Decision:
+def write(ground: Ground, given: Deciding) -> Decision:
     """Write decision, evidence and audit entry."""
+    hold, answer = ground.hold, given.answer
     decision = Decision.objects.create(
         hold=hold,
         operation=hold.operation,
         kind=answer.kind,
-        by=user,
-        by_name=user.get_full_name() or user.get_username(),
+        by=given.by,
+        by_name=name_of(given.by),
         note=answer.note.strip(),
-        evidence=stated(hold, user, answer),
+        evidence=stated(hold, given),
         resource=answer.resource.strip(),
         until=answer.until if answer.kind is DecisionKind.KEEP_HOLDING else None,
         hold_version=hold.version,
         token=answer.token,
-        shown=what_was_shown(hold, offers),
+        shown=what_was_shown(ground),
+        proposal=given.proposal,
+        second=given.second,
+        second_name=name_of(given.second) if given.second else "",
     )
-    subject = f"operation:{hold.operation_id}" if hold.operation_id else f"run:{hold.run_id}"
     detail = {"decision": str(decision.pk), "kind": str(answer.kind), "hold": str(hold.pk)}
-    add_entry(actor_of(user), "decided", subject, detail)
+    if given.proposal is not None:
+        detail |= {"proposal": str(given.proposal.pk), "proposed_by": actor_of(given.by)}
+    add_entry(actor_of(given.second or given.by), "decided", subject_of(hold), detail)
     return decision
 
 
-def stated(hold: Hold, user: User, answer: Answer) -> Evidence | None:
-    """What the person states about the outcome, as evidence; some decisions state nothing."""
-    if hold.operation is None or answer.kind not in (
-        DecisionKind.APPLIED,
-        DecisionKind.SEND_AGAIN,
-    ):
+def subject_of(hold: Hold) -> str:
+    """What a hold is called in the audit record."""
+    return f"operation:{hold.operation_id}" if hold.operation_id else f"run:{hold.run_id}"
+
+
+def stated(hold: Hold, given: Deciding) -> Evidence | None:
+    """What people state about the outcome, as evidence; some decisions state nothing."""
+    kind = given.answer.kind
+    if hold.operation is None or kind not in (DecisionKind.APPLIED, DecisionKind.SEND_AGAIN):
         return None
-    applied = answer.kind is DecisionKind.APPLIED
+    applied = kind is DecisionKind.APPLIED
     result_accepted = (
         hold.operation.state == OperationState.POSTCONDITION_FAILED
         or hold.reason == HoldReason.NOT_VERIFIABLE
@@ -246,23 +169,10 @@ def stated(hold: Hold, user: User, answer: Answer) -> Evidence | None:
         completes=applied,
         denies=not applied,
         postcondition=True if applied and result_accepted else None,
-        resource=answer.resource.strip() if applied else "",
-        source=user.get_full_name() or user.get_username(),
-        by=user,
+        resource=given.answer.resource.strip() if applied else "",
+        source=given.in_words[:320],
+        by=given.by,
     )
-
-
-def what_was_shown(hold: Hold, offers: list[Option]) -> dict[str, Any]:
-    evidence = hold.operation.evidence.order_by("recorded_at", "id") if hold.operation else []
-    return {
-        "reason": hold.reason,
-        "message": hold.message,
-        "options": [
-            {"kind": str(offer.kind), "allowed": offer.allowed, "why_not": offer.why_not}
-            for offer in offers
-        ],
-        "evidence": [str(row.pk) for row in evidence],
-    }
 
 
 def act(hold: Hold, decision: Decision) -> None:
@@ -274,7 +184,7 @@ def act(hold: Hold, decision: Decision) -> None:
         )
         return
     Hold.objects.filter(pk=hold.pk).update(
-        state=HoldState.DECIDED, closed_at=Now(), version=F("version") + 1
+        state=HoldState.DECIDED, closed_at=Now(), version=F("version") + 1, proposal=None
     )
     if hold.reason == CONFLICT_LATER:
         return  # its operation is settled, and its run has gone on
@@ -284,10 +194,16 @@ def act(hold: Hold, decision: Decision) -> None:
 
 
 def move_operation(operation: Operation, kind: DecisionKind) -> None:
+    def abandoned() -> bool:
+        return Operation.objects.move(operation, OperationState.ABANDONED)
+
     moves: dict[DecisionKind, Callable[[], bool]] = {
         DecisionKind.APPLIED: lambda: applied(operation),
         DecisionKind.SEND_AGAIN: lambda: send_again(operation),
-        DecisionKind.ABANDON: lambda: Operation.objects.move(operation, OperationState.ABANDONED),
+        DecisionKind.ABANDON: abandoned,
+        # What comes in its place the run's own write step opens (`services.following`).
+        DecisionKind.REPLACE: abandoned,
+        DecisionKind.UNDO: abandoned,
     }
     if not moves[kind]():
         raise AlreadyDecided("The operation has moved meanwhile; nothing was recorded.")
@@ -317,3 +233,7 @@ def move_run(run: Run, kind: DecisionKind) -> None:
     if not moved:
         raise AlreadyDecided("The run has moved meanwhile; nothing was recorded.")
     hints.run_is_ready(run.pk)
+
+
+def name_of(user: User) -> str:
+    return user.get_full_name() or user.get_username()

@@ -13,6 +13,7 @@ from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, Hol
 from reconciliation.core.states import HoldState, OperationState
 from reconciliation.models import Hold, Operation, ReviewQueue
 from reconciliation.services.audit import add_entry
+from reconciliation.services.proposals import end_as_void
 from reconciliation.services.telling import tell_opened, tell_proven
 from workflows.core.states import RunState
 from workflows.models import Run
@@ -134,9 +135,9 @@ def close_by_proof(operation: Operation) -> bool:
     hold = Hold.objects.filter(operation=operation, state=HoldState.OPEN).first()
     if hold is None:
         return False
-    closed = Hold.objects.filter(pk=hold.pk, state=HoldState.OPEN).update(
-        state=HoldState.CLOSED, closed_at=Now()
-    )
+    holds = Hold.objects.filter(pk=hold.pk, state=HoldState.OPEN)
+    end_as_void(holds, "Proof arrived, and the hold was closed by it.")
+    closed = holds.update(state=HoldState.CLOSED, closed_at=Now())
     if closed:
         add_entry("system", "hold closed by proof", f"operation:{operation.pk}", {})
         tell_proven(hold)

@@ -31,12 +31,17 @@ WITH_PROVIDER = (
 
 
 def operation_of(claim: Claim) -> Operation | None:
-    """The operation that this step and visit has opened, if it has."""
-    return (
-        Operation.objects.select_related(*WITH_PROVIDER)
-        .filter(run_id=claim.run, step=claim.step.name, visit=claim.visit)
-        .first()
+    """The operation that this step and visit stands at, if it has opened one.
+
+    The last: a person may have had one replaced or undone, and what came in its place counts.
+    """
+    opened = list(
+        Operation.objects.select_related(*WITH_PROVIDER).filter(
+            run_id=claim.run, step=claim.step.name, visit=claim.visit
+        )
     )
+    followed = {link for each in opened for link in (each.supersedes_id, each.compensates_id)}
+    return next((each for each in opened if each.pk not in followed), None)
 
 
 def described(

@@ -14,6 +14,7 @@ from reconciliation.core.states import SETTLED, HoldState, OperationState
 from reconciliation.models import Hold, Operation
 from reconciliation.services.audit import add_entry
 from reconciliation.services.holds import ensure_moved
+from reconciliation.services.proposals import end_as_void
 from workflows.core.standing import KnownOperation
 
 
@@ -60,6 +61,7 @@ def close_open_holds(runs: Collection[UUID], by: str, why: str, which: Q | None 
     for run, hold in holds.order_by("run_id", "pk").values_list("run_id", "pk"):
         closed.setdefault(run, []).append(str(hold))
     if closed:
+        end_as_void(holds, f"The hold was closed: {why}.")
         holds.update(state=HoldState.CLOSED, closed_at=Now())
     for run, pks in closed.items():
         add_entry("system", f"hold closed: {why}", f"run:{run}", {"by": by, "holds": pks})

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 SEALED = frozenset({"credential", "credential_sealed"})
 
-OF_A_QUEUE = ("view_reviewqueue", "decide", "assign")
+OF_A_QUEUE = ("view_reviewqueue", "decide", "assign", "second")
 OF_ITS_TENANT = ("view_tenant", "view_payloads", "control_runs")
 
 

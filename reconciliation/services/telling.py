@@ -7,6 +7,7 @@ told of, whichever process dies.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ from reconciliation.core.rehearsals import NAME as REHEARSALS
 from reconciliation.models import (
     CaseNote,
     Channel,
+    DecisionProposal,
     Hold,
     Notification,
     Provider,
@@ -35,6 +37,18 @@ def tell_proven(hold: Hold) -> None:
     """Proof came late, and has closed a hold that people were told of."""
     cause = f"proven:{hold.pk}"
     tell(Notification(kind=Kind.PROVEN, cause=cause, hold=hold, rung=Rung.ASSIGNEE))
+
+
+def tell_proposed(proposal: DecisionProposal, seconds: Iterable[User]) -> None:
+    """A decision waits for a second person: those who may confirm it hear, else administrators."""
+    hold, cause = proposal.hold, f"proposed:{proposal.pk}"
+    others = list(seconds)
+    for person in others:
+        each = f"{cause}:{person.pk}"
+        tell(Notification(kind=Kind.PROPOSED, cause=each, hold=hold, person=person))
+    if not others:
+        rung = Rung.ADMINISTRATORS
+        tell(Notification(kind=Kind.PROPOSED, cause=cause, hold=hold, rung=rung))
 
 
 def tell_assigned(hold: Hold, to: User, entry: int) -> None:

@@ -47,6 +47,7 @@ from reconciliation.models import Evidence, Operation, Provider
 from reconciliation.services.audit import add_entry
 from reconciliation.services.authorise import Lapse
 from reconciliation.services.facts import facts_to_move, load_facts
+from reconciliation.services.following import decided_to_follow, next_in_place
 from reconciliation.services.holds import (
     ensure_moved,
     not_ready,
@@ -84,15 +85,20 @@ LAPSES = (HoldReason.AUTHORISATION_LAPSED, HoldReason.PRECONDITION_GONE)
 def execute_write(claim: Claim, view: RunView) -> kinds.Result:
     """Take the step's one operation as far as it goes now; the handler of kind `write`."""
     operation = operation_of(claim)
-    if operation is None:
-        opened = first_opening(claim, view)
-        if not isinstance(opened, Operation):
-            return opened
-        operation = opened
-    else:
+    following = decided_to_follow(operation) if operation is not None else None
+    if operation is not None and following is None:
         # The stored intent counts. The author's code is not asked again: what it reads may have
         # changed meanwhile, and one key must never carry two requests.
         give_up_lost_sends(operation, claim)
+    else:
+        opened = (
+            next_in_place(claim, view, operation, following)
+            if operation is not None and following is not None
+            else first_opening(claim, view)
+        )
+        if not isinstance(opened, Operation):
+            return opened
+        operation = opened
     with structlog.contextvars.bound_contextvars(operation=str(operation.pk)):
         lapse = None if is_written_down(operation) else open_by_sending(claim, operation)
         return settle(claim, operation, lapse)
@@ -203,7 +209,7 @@ def end_of_part(
     """What the worker gives back for a move that is not its own to make."""
     match move:
         case Advance(resource):
-            return advance(operation, resource)
+            return advance(claim, operation, resource)
         case Reject():
             return reject(claim, operation)
         case GiveUp():
@@ -215,10 +221,8 @@ def end_of_part(
         case Hold(reason):
             return hold(operation, reason, facts)
         case Wait(until, reason):
-            assert claim.step.write is not None
-            if reason is WaitReason.DISPATCH and claim.step.write.when_off and turned_away(facts):
-                return pass_by(operation, claim.step.write.when_off)
-            return park(operation, until, reason)
+            elsewhere = passes_to(claim, operation, reason, facts)
+            return pass_by(operation, elsewhere) if elsewhere else park(operation, until, reason)
         case _:
             raise AssertionError(f"{move} is the worker's own")
 
@@ -254,7 +258,7 @@ def send_if_allowed(operation: Operation, claim: Claim, purpose: Purpose) -> Lap
     return None
 
 
-def advance(operation: Operation, resource: str) -> kinds.Result:
+def advance(claim: Claim, operation: Operation, resource: str) -> kinds.Result:
     """The effect is proven: verified, checkpoint and the move past the step in one commit (P7)."""
     receipt = {"operation": str(operation.pk), "resource": resource}
 
@@ -269,7 +273,20 @@ def advance(operation: Operation, resource: str) -> kinds.Result:
             )
         )
 
+    if operation.compensates_id is not None:
+        return undone(claim, operation, resource, verified)
     return kinds.Done(receipt, also=verified)
+
+
+def undone(
+    claim: Claim, operation: Operation, resource: str, verified: Callable[[], None]
+) -> kinds.Result:
+    """The step's effect was taken back: the run goes on as after one that was abandoned."""
+    assert claim.step.write is not None
+    if claim.step.write.on_abandon == "continue":
+        return kinds.Done(None, also=verified)
+    message = f"Its effect was undone, as decided: {operation.summary} ({resource})."
+    return kinds.Fail("undone", message, also=verified)
 
 
 def reject(claim: Claim, operation: Operation) -> kinds.Result:
@@ -281,7 +298,19 @@ def reject(claim: Claim, operation: Operation) -> kinds.Result:
             ensure_moved(Operation.objects.move(operation, OperationState.REJECTED))
 
     said = f"{operation.provider.name} refused it: {operation.summary}{detail}."
+    if operation.compensates_id is not None:
+        return undo_refused(claim, f"{said} What was to be undone is still there.", rejected)
     return fail_or_hold(claim, "rejected", f"{said} Nothing changed there.", rejected)
+
+
+def undo_refused(claim: Claim, message: str, rejected: Callable[[], None]) -> kinds.Hold:
+    """An effect that somebody wanted gone is still there: always a person's, never a silent end."""
+
+    def held() -> None:
+        rejected()
+        open_run_hold(claim, "undo_refused", message)
+
+    return kinds.Hold("undo_refused", message, also=held)
 
 
 def give_up(claim: Claim, operation: Operation) -> kinds.Result:
@@ -293,6 +322,18 @@ def give_up(claim: Claim, operation: Operation) -> kinds.Result:
         "abandoned",
         f"The operation was abandoned: {operation.summary}. Its outcome stays as it was.",
     )
+
+
+def passes_to(claim: Claim, operation: Operation, reason: WaitReason, facts: Facts) -> str:
+    """The step that its author has the run go on at while dispatch is off; empty: it waits.
+
+    What a person had opened, in place of another or to undo it, is never passed by.
+    """
+    assert claim.step.write is not None
+    opened_by_decision = operation.supersedes_id or operation.compensates_id
+    if reason is not WaitReason.DISPATCH or opened_by_decision or not turned_away(facts):
+        return ""
+    return claim.step.write.when_off
 
 
 def pass_by(operation: Operation, step: str) -> kinds.Result:

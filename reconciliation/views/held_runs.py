@@ -13,13 +13,19 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from reconciliation import access
-from reconciliation.forms import AnswerForm
 from reconciliation.models import Hold
 from reconciliation.selectors import held_run_page
-from reconciliation.selectors.forms_shown import NOTHING_ATTEMPTED, Attempted
+from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
 from reconciliation.selectors.thread import thread_at
 from reconciliation.selectors.words import with_owners
-from reconciliation.views.deciding import Context, DecidedCase, decide
+from reconciliation.views.deciding import (
+    Context,
+    DecidedCase,
+    add_correction,
+    decide,
+    keep_draft,
+    second,
+)
 from workflows.services.clock import database_now
 from workflows.views.requests import SignedIn
 
@@ -36,15 +42,35 @@ def held_run(request: SignedIn, run: UUID) -> HttpResponse:
 @require_POST
 def held_run_decide(request: SignedIn, run: UUID) -> HttpResponse:
     """Record a decision on the hold that the form was read from."""
-    latest = hold_for(request, run)
-    form = AnswerForm(request.POST)
-    read_from = visible(request, run).filter(pk=form.hold).first() if form.is_valid() else None
-    return decide(request, case_of(request, latest), read_from, form)
+    return decide(request, case_of(request, run))
+
+
+@login_required
+@require_POST
+def held_run_second(request: SignedIn, run: UUID) -> HttpResponse:
+    """Confirm, refuse or take back what is proposed on it."""
+    return second(request, case_of(request, run))
+
+
+@login_required
+@require_POST
+def held_run_correct(request: SignedIn, run: UUID) -> HttpResponse:
+    """Record what was wrong with the decision in force."""
+    return add_correction(request, case_of(request, run))
+
+
+@login_required
+@require_POST
+def held_run_draft(request: SignedIn, run: UUID) -> HttpResponse:
+    """Keep what is typed in its decision form."""
+    return keep_draft(request, case_of(request, run))
 
 
 def visible(request: SignedIn, run: UUID) -> QuerySet[Hold]:
     holds = access.visible_holds(request.user).filter(run=run, operation=None)
-    return holds.select_related("run", "queue", "assignee").prefetch_related(*with_owners())
+    return holds.select_related("run", "queue", "assignee", "proposal__by").prefetch_related(
+        *with_owners()
+    )
 
 
 def hold_for(request: SignedIn, run: UUID) -> Hold:
@@ -55,12 +81,15 @@ def hold_for(request: SignedIn, run: UUID) -> Hold:
     return found
 
 
-def case_of(request: SignedIn, found: Hold) -> DecidedCase:
+def case_of(request: SignedIn, run: UUID) -> DecidedCase:
+    found = hold_for(request, run)
     return DecidedCase(
+        id=run,
         url=reverse("held_run", args=[found.run_id]),
         template="reconciliation/held_run.html",
         decided="reconciliation/_run_decided.html",
         context=partial(context_of, request, found),
+        hold=lambda hold: visible(request, run).filter(pk=hold).first(),
     )
 
 

@@ -13,13 +13,19 @@ from django.views.decorators.http import require_POST, require_safe
 
 from reconciliation import access
 from reconciliation.core.states import HoldState
-from reconciliation.forms import AnswerForm
 from reconciliation.models import Operation
 from reconciliation.selectors import operation_page
-from reconciliation.selectors.forms_shown import NOTHING_ATTEMPTED, Attempted
+from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
 from reconciliation.selectors.thread import thread_at
 from reconciliation.services.asking import ask_for, may_ask
-from reconciliation.views.deciding import Context, DecidedCase, decide
+from reconciliation.views.deciding import (
+    Context,
+    DecidedCase,
+    add_correction,
+    decide,
+    keep_draft,
+    second,
+)
 from workflows.services.clock import database_now
 from workflows.views.requests import SeeOther, SignedIn, asks_for, nothing_new
 
@@ -41,10 +47,28 @@ def operation(request: SignedIn, operation: UUID) -> HttpResponse:
 @require_POST
 def operation_decide(request: SignedIn, operation: UUID) -> HttpResponse:
     """Record a decision on the hold that the form was read from."""
-    found = access.operation_for(request.user, operation)
-    form = AnswerForm(request.POST)
-    hold = found.holds.filter(pk=form.hold).first() if form.is_valid() else None
-    return decide(request, case_of(request, found), hold, form)
+    return decide(request, case_of(request, operation))
+
+
+@login_required
+@require_POST
+def operation_second(request: SignedIn, operation: UUID) -> HttpResponse:
+    """Confirm, refuse or take back what is proposed on it."""
+    return second(request, case_of(request, operation))
+
+
+@login_required
+@require_POST
+def operation_correct(request: SignedIn, operation: UUID) -> HttpResponse:
+    """Record what was wrong with the decision in force."""
+    return add_correction(request, case_of(request, operation))
+
+
+@login_required
+@require_POST
+def operation_draft(request: SignedIn, operation: UUID) -> HttpResponse:
+    """Keep what is typed in its decision form."""
+    return keep_draft(request, case_of(request, operation))
 
 
 @login_required
@@ -58,12 +82,15 @@ def operation_ask(request: SignedIn, operation: UUID) -> HttpResponse:
     return render(request, "reconciliation/_refreshed.html", context_of(request, found))
 
 
-def case_of(request: SignedIn, found: Operation) -> DecidedCase:
+def case_of(request: SignedIn, operation: UUID) -> DecidedCase:
+    found = access.operation_for(request.user, operation)
     return DecidedCase(
+        id=found.pk,
         url=reverse("operation", args=[found.pk]),
         template="reconciliation/operation.html",
         decided="reconciliation/_decided.html",
         context=partial(context_of, request, found),
+        hold=lambda hold: found.holds.filter(pk=hold).first(),
     )
 
 

@@ -12,8 +12,9 @@ from reconciliation.core.errors import AlreadyDecided, InvalidDecision, NotAllow
 from reconciliation.core.facts import Dispatch
 from reconciliation.core.states import DecisionKind
 from reconciliation.models import Hold, Operation, Provider
+from reconciliation.services.answers import Answer, code_of
 from reconciliation.services.asking import ask_for
-from reconciliation.services.decisions import Answer, code_of, record_decision
+from reconciliation.services.decisions import record_decision
 from reconciliation.services.dispatch import set_dispatch
 from romulus_site.torture import answers
 from romulus_site.torture.scene import PERSON, SOURCE, TENANT

@@ -303,9 +303,29 @@
     if (within.matches?.("form[data-decide]")) check(within);
   };
 
+  // What is typed is kept on the server, for this person alone, at most every ten seconds.
+  let draftTimer = 0;
+  const saveDraft = async (form) => {
+    clearTimeout(draftTimer);
+    draftTimer = 0;
+    if (!form.isConnected) return false;
+    try {
+      const answer = await fetch(form.dataset.draft, {
+        method: "POST",
+        body: new FormData(form),
+        headers: { "X-Requested-With": "draft" },
+        redirect: "manual",
+      });
+      return answer.status === 204;
+    } catch {
+      return false; // it stays in the form, and the next ten seconds try again
+    }
+  };
+
   document.addEventListener("input", (event) => {
     const form = event.target.closest("form[data-decide]");
     if (!form) return;
+    draftTimer ||= setTimeout(() => saveDraft(form), 10000);
     event.target.removeAttribute("aria-invalid");
     check(form);
   });
@@ -320,6 +340,19 @@
   document.addEventListener("submit", (event) => {
     const form = event.target.closest("form[data-decide]");
     if (!form) return;
+    if (event.submitter?.matches("[data-save]")) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      saveDraft(form).then((kept) =>
+        say(kept ? "Draft saved" : "The draft was not saved: no answer came"));
+      return;
+    }
+    clearTimeout(draftTimer);
+    draftTimer = 0;
+    if (event.submitter?.matches("[data-discard]")) {
+      event.stopImmediatePropagation(); // a plain form: the page is drawn anew
+      return;
+    }
     const gaps = check(form);
     const pressed = $("[data-commit]", form).hasAttribute("aria-busy");
     if (gaps.length || pressed) {
@@ -497,6 +530,7 @@
   });
 
   // Our own writes follow our own rule: sent, and no usable answer, is not known.
+  const WEIGHTY = "form[data-decide], form[data-weighty]";
   const unsure = (form) => alertWith($("[data-unsure]", form), {}, $("[data-alert]", form));
 
   document.addEventListener("htmx:responseError", (event) => {
@@ -504,7 +538,7 @@
     if (xhr.status === 401) return; // on the way to the login page
     const { elt } = event.detail;
     if (isPoll(event.detail)) miss();
-    else if (elt.matches("form[data-decide]") && xhr.status >= 500) unsure(elt);
+    else if (elt.matches(WEIGHTY) && xhr.status >= 500) unsure(elt);
     else broken(xhr.status === 404 ? GONE : OURS);
   });
 
@@ -513,7 +547,7 @@
       const { elt } = event.detail;
       if (isPoll(event.detail)) {
         miss();
-      } else if (elt.matches("form[data-decide]")) {
+      } else if (elt.matches(WEIGHTY)) {
         unsure(elt);
       } else {
         broken(SILENT);

@@ -7,8 +7,8 @@ from typing import Any
 from django.test import Client
 from django.urls import reverse
 
+from reconciliation.decision_pages import DecisionForm
 from reconciliation.models import Operation
-from reconciliation.pages import DecisionForm
 from tests.factories import NOTE
 
 HTMX = {"HX-Request": "true"}

@@ -248,6 +248,8 @@ def test_owners_that_are_set_get_their_rights_and_are_on_record(admin: Client) -
         "action": "",
         "owners": [str(owner.pk)],
         "due_after": "02:00:00",
+        "approvals_needed": "2",
+        "second_from": "",
         "tell_before": "01:00:00",
         "tell_on_call_after": "00:15:00",
         "tell_owners_after": "01:00:00",
@@ -263,6 +265,7 @@ def test_owners_that_are_set_get_their_rights_and_are_on_record(admin: Client) -
     detail = entries["set owners"].detail
     assert (detail["before"], detail["after"]) == (["reviewer_1"], ["owner_1"])
     assert entries["set up"].detail["changes"] == {
+        "approvals_needed": [1, 2],
         "due_after": ["4:00:00", "2:00:00"],
         "tenant": [None, "Northwind"],
     }

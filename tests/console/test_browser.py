@@ -11,11 +11,19 @@ import pytest
 from django.db import connections
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-from reconciliation.models import Decision, Operation
+from reconciliation.models import Decision, DecisionDraft, DecisionProposal, Operation
 from tests.console.posting import url_of
+from tests.deciding import seconder_of, two_needed
 from tests.destination import RunningDestination
-from tests.factories import NOTE, advanced, held_operation, person, ready_provider
-from tests.waiting import LIMIT_SECONDS
+from tests.factories import (
+    NOTE,
+    advanced,
+    held_operation,
+    open_hold_of,
+    person,
+    ready_provider,
+)
+from tests.waiting import LIMIT_SECONDS, wait_for
 
 pytestmark = pytest.mark.browser
 
@@ -89,7 +97,7 @@ def test_an_owner_finds_the_case_decides_it_and_sees_the_run_go_on(
     expect(page.get_by_text("Nothing yet: nobody was asked")).to_be_visible()
 
     form = page.locator("form[data-decide]")
-    record = form.get_by_role("button")
+    record = form.locator("[data-commit]")
     expect(form.locator("input:checked")).to_have_count(0)
     expect(form.locator("#kind-send_again")).to_be_disabled()
     # Pressed too early, it says what is missing and sends nothing.
@@ -131,7 +139,7 @@ def test_a_refused_decision_leads_to_what_is_to_mend_and_keeps_what_was_typed(
     form.get_by_label("Until when? (UTC)").fill("2020-01-01T10:00")
     form.get_by_label("Note for the record").fill(NOTE)
     form.get_by_label("Type the last 6 characters").fill(held.pk.hex[-6:])
-    form.get_by_role("button").click()
+    form.locator("[data-commit]").click()
     expect(page.locator("#errors")).to_be_focused()
     expect(page.locator("#errors")).to_contain_text("not past")
     expect(page.get_by_label("Note for the record")).to_have_value(NOTE)
@@ -176,3 +184,53 @@ def test_without_scripts_a_decision_is_recorded_all_the_same(
     expect(plain.locator("#record")).to_contain_text(NOTE)
     context.close()
     assert Decision.objects.get().kind == "abandon"
+
+
+def signed_in(browser: Browser, address: str, name: str) -> Page:
+    """Somebody else, in a browser of their own."""
+    page = browser.new_context(base_url=address).new_page()
+    page.set_default_timeout(1000 * LIMIT_SECONDS)
+    page.goto("/login/")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(name)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/review/")
+    return page
+
+
+def test_one_proposes_another_confirms_and_what_was_typed_is_not_lost(
+    page: Page, browser: Browser, held: Operation, live_console: str
+) -> None:
+    hold = two_needed(open_hold_of(held))
+    seconder_of(hold.queue)
+    page.clock.install()
+    page.goto(url_of(held))
+    form = page.locator("form[data-decide]")
+    form.get_by_text("It is done: accept a record").click()
+    form.get_by_label("Which record is the result?").fill("c_1")
+    form.get_by_label("Note for the record").fill(NOTE)
+    page.clock.fast_forward(11_000)  # kept by itself while somebody types
+    wait_for(lambda: DecisionDraft.objects.filter(typed__note=NOTE).exists(), "it is kept")
+    page.reload()
+    expect(form.get_by_label("Note for the record")).to_have_value(NOTE)
+    expect(form.locator("#kind-applied")).to_be_checked()
+    form.get_by_label("Type the last 6 characters").fill(held.pk.hex[-6:])
+    # Enter is no decision: it keeps what is typed.
+    form.get_by_label("Type the last 6 characters").press("Enter")
+    expect(page.get_by_text("Draft saved")).to_be_visible()
+    assert not DecisionProposal.objects.exists()
+    form.get_by_role("button", name="Propose: it is done").click()
+    expect(page.locator("#decide")).to_contain_text("You proposed this")
+    assert not DecisionDraft.objects.exists()
+
+    second = signed_in(browser, live_console, "second_1")
+    second.goto(url_of(held))
+    decide = second.locator("#decide")
+    decide.get_by_role("button", name="Refuse and say why").click()
+    expect(decide.locator("#errors")).to_contain_text("at least 20 characters")
+    decide.get_by_label("Type the last 6 characters").fill(held.pk.hex[-6:])
+    decide.get_by_role("button", name="Confirm and record: it is done").click()
+    expect(second.locator("#record-h")).to_be_focused()
+    expect(decide).to_contain_text("reviewer_1, confirmed by second_1")
+    second.context.close()
+    assert Decision.objects.get().second_name == "second_1"

@@ -85,7 +85,7 @@ def test_htmx_gets_the_form_s_place_and_what_moved_with_it(owner: Client, held: 
     assert 'data-focus="record-h"' in text
     for part in ("head", "blocks", "record", "needs-you"):
         assert f'id="{part}"' in text
-    assert "<form" not in text
+    assert "data-decide" not in text
 
 
 def test_abandoning_lets_the_run_go_on_as_its_workflow_says(owner: Client, held: Operation) -> None:
@@ -182,7 +182,9 @@ def test_all_six_decisions_are_shown_and_those_not_offered_say_why(
         ("keep_holding", {"until": "2020-01-01T10:00"}, "until", "not past"),
         ("keep_holding", {"until": "tomorrow"}, "until", "Give date and time"),
         ("send_again", {}, "kind", "no key that guards a second send"),
-        ("replace", {}, "kind", "Choose one of the decisions"),
+        ("replace", {}, "kind", "still be on its way"),
+        ("undo", {}, "kind", "no way to undo it"),
+        ("correction", {}, "kind", "Choose one of the decisions"),
         ("try_again", {}, "kind", "Choose one of the decisions"),
         ("", {}, "kind", "Choose what you decide"),
         ("applied", {"token": "nonsense"}, "", "Reload the page"),

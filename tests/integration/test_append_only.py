@@ -22,7 +22,9 @@ from reconciliation.models import (
     Channel,
     ContractVersion,
     Decision,
+    DecisionDraft,
     DecisionPoint,
+    DecisionProposal,
     Delivery,
     Digest,
     DispatchStop,
@@ -32,6 +34,7 @@ from reconciliation.models import (
     Notification,
     Operation,
     Profile,
+    ProposalEnd,
     Provider,
     Rehearsal,
     Reminder,
@@ -57,7 +60,16 @@ from workflows.models import Run, Tenant
 
 pytestmark = pytest.mark.django_db
 
-LEDGER: list[type[Model]] = [Operation, Transmission, Evidence, Hold, Decision, AuditEntry]
+LEDGER: list[type[Model]] = [
+    Operation,
+    Transmission,
+    Evidence,
+    Hold,
+    Decision,
+    DecisionProposal,
+    ProposalEnd,
+    AuditEntry,
+]
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +83,19 @@ def ledger(destination: RunningDestination) -> None:
         DecisionKind.APPLIED, NOTE, hold.version, uuid4(), code_of(operation.pk), resource="c_1"
     )
     record_decision(hold.pk, person(), answer)
+    proposal = DecisionProposal.objects.create(
+        hold=hold,
+        operation=operation,
+        kind=DecisionKind.ABANDON,
+        by=person(),
+        by_name="reviewer_1",
+        note=NOTE,
+        hold_version=7,
+        token=uuid4(),
+        shown={},
+        basis={},
+    )
+    ProposalEnd.objects.create(proposal=proposal, kind="void", note="It has changed.")
     assert settled(operation.run).state == "completed"
     assert settled(started_run("refund")).state == "completed"
     for model in LEDGER:
@@ -177,6 +202,7 @@ def test_a_contract_version_is_not_deleted_even_before_anything_was_sent_under_i
 OTHER_VALUE = {
     "UUIDField": "gen_random_uuid()",
     "ForeignKey": "NULL",
+    "OneToOneField": "NULL",
     "CharField": "'x'",
     "SlugField": "'x'",
     "TextField": "'x'",
@@ -199,7 +225,10 @@ def changes(model: type[Model], *, but: tuple[str, ...] = ()) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("model", [Evidence, Decision, AuditEntry, ContractVersion])
+FROZEN = [Evidence, Decision, DecisionProposal, ProposalEnd, AuditEntry, ContractVersion]
+
+
+@pytest.mark.parametrize("model", FROZEN)
 def test_what_was_recorded_is_never_changed(model: type[Model]) -> None:
     before, table = rows(model), model._meta.db_table
     for assignment in changes(model):
@@ -229,10 +258,15 @@ MOVES = (
 )
 
 
+LINKS = ("supersedes_id", "compensates_id")  # empty here
+
+
 def test_the_identity_of_an_operation_is_never_changed() -> None:
     before, table = rows(Operation), Operation._meta.db_table
-    linked = ("supersedes_id", "proposal_id")  # null in these rows
-    for assignment in [*changes(Operation, but=(*MOVES, *linked)), "supersedes_id = id"]:
+    for assignment in [
+        *changes(Operation, but=(*MOVES, *LINKS, "proposal_id")),
+        *(f"{link} = id" for link in LINKS),
+    ]:
         with pytest.raises(IntegrityError, match=r"the identity of operation .* does not change"):
             update(table, assignment)
     with pytest.raises(IntegrityError, match=r"the identity of operation|is settled"):
@@ -286,9 +320,9 @@ def test_the_tables_that_are_named_here_are_all_there_are() -> None:
     set_up = {Provider, ReviewQueue, ContractVersion, ReviewQueue.owners.through, DecisionPoint}
     switches = {DispatchStop}  # who threw which is in the audit record
     rehearsing = {Sandbox, Rehearsal}  # append-only too (test_rehearsals)
+    preferences = {Profile, DecisionDraft}  # what is somebody's own
     # Around a case, and none of it decides; notes are append-only too (test_assigning).
     around = {CaseNote, Reminder, SavedView, BulkAction, BulkItem}
-    preferences = {Profile}
     telling = {Channel, Delivery, Digest, Message, Notification, Shift}  # what people are told
     every = set(apps.get_app_config("reconciliation").get_models(include_auto_created=True))
     others = {*set_up, *switches, *rehearsing, *around, *preferences, *telling}

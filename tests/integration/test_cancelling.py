@@ -18,7 +18,7 @@ from reconciliation.core.errors import RunCancelled
 from reconciliation.core.states import DecisionKind
 from reconciliation.models import AuditEntry, Hold, Provider, Transmission
 from reconciliation.services import write_step
-from reconciliation.services.decisions import offers_on
+from reconciliation.services.offers import offers_on
 from reconciliation.services.reconcile import ask_again, reconcile
 from tests.claiming import (
     ONCE,

@@ -13,8 +13,9 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
-from reconciliation.models import Decision, Hold, Operation
+from reconciliation.models import AuditEntry, Decision, Hold, Operation
 from tests.commanding import type_in
+from tests.deciding import seconder_of, two_needed
 from tests.destination import RunningDestination
 from tests.factories import (
     NOTE,
@@ -340,3 +341,59 @@ def test_without_a_terminal_the_code_has_to_be_given(
     code, message = refused(*decide(held.pk, "abandon"))
     assert code == 2
     assert "--code" in message
+
+
+# --- decided by two ---------------------------------------------------------------------------
+
+
+def test_two_people_decide_at_the_terminal(held: Operation) -> None:
+    hold = two_needed(open_hold_of(held))
+    seconder_of(hold.queue)
+    code = code_of(held.pk)
+    text = said(*decide(held.pk, "applied", resource="c_1", code=code))
+    assert text.startswith("Proposed: applied, by reviewer_1. Nothing moves")
+    (listed,) = told("holds", "--second")
+    assert (listed["id"], listed["proposal"]["kind"]) == (str(hold.pk), "applied")
+    assert "reviewer_1 proposes applied" in said("holds")
+    ended, message = refused(*decide(held.pk, "confirm", code=code))
+    assert (ended, "You proposed this" in message) == (1, True)
+    answer = told(*decide(held.pk, "confirm", "second_1", code=code))
+    assert (answer["kind"], answer["by"]) == ("confirmed", "second_1")
+    assert Decision.objects.get().second_name == "second_1"
+    assert told("holds", "--second") == []
+
+
+def test_a_proposal_is_refused_or_taken_back_at_the_terminal(held: Operation) -> None:
+    hold = two_needed(open_hold_of(held))
+    seconder_of(hold.queue)
+    code = code_of(held.pk)
+    for kind, by, became in (
+        ("refuse", "second_1", "refused"),
+        ("withdraw", "reviewer_1", "withdrawn"),
+    ):
+        said(*decide(held.pk, "abandon", code=code))
+        assert (
+            said(*decide(held.pk, kind, by, code=code)) == f"The proposal is {became}, by {by}.\n"
+        )
+    assert not Decision.objects.exists()
+
+
+def test_a_correction_at_the_terminal_stands_beside_the_decision(held: Operation) -> None:
+    code = code_of(held.pk)
+    said(*decide(held.pk, "applied", resource="c_1", code=code))
+    assert told(*decide(held.pk, "correction", code=code))["kind"] == "correction"
+    assert list(Decision.objects.order_by("hold_version").values_list("kind", flat=True)) == [
+        "applied",
+        "correction",
+    ]
+
+
+def test_who_starts_a_run_at_the_terminal_is_on_record() -> None:
+    tenant()
+    user = person()
+    given = ("start", "refund", "--input", '{"order": "ORD-1", "amount": "1.00"}', "--by")
+    run = Run.objects.get(pk=told(*given, "reviewer_1")["id"])
+    entry = AuditEntry.objects.get(object=f"run:{run.pk}")
+    assert (entry.verb, entry.actor) == ("started", f"user:{user.pk} reviewer_1")
+    code, message = refused(*given, "nobody")
+    assert (code, "no active account 'nobody'" in message) == (1, True)

@@ -15,7 +15,9 @@ from guardian.shortcuts import remove_perm
 from reconciliation.core.errors import AlreadyDecided, InvalidDecision, NotAllowed
 from reconciliation.core.states import DecisionKind
 from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation
-from reconciliation.services.decisions import MAX_NOTE, Answer, offers_on, record_decision
+from reconciliation.services.answers import MAX_NOTE
+from reconciliation.services.decisions import Answer, record_decision
+from reconciliation.services.offers import offers_on
 from reconciliation.services.reconcile import ask_again
 from tests.claiming import ONCE, acts, raising
 from tests.deciding import (

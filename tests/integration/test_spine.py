@@ -11,7 +11,8 @@ from django.db.models.functions import Now
 from reconciliation.core.matching import Found, compare
 from reconciliation.core.states import DecisionKind, EvidenceKind
 from reconciliation.models import AuditEntry, Hold, Operation, Provider
-from reconciliation.services.decisions import Answer, offers_on, record_decision
+from reconciliation.services.decisions import Answer, record_decision
+from reconciliation.services.offers import offers_on
 from reconciliation.services.reconcile import ask_again, reconcile
 from reconciliation.services.transmit import add_record_evidence, intended_by
 from tests.destination import RunningDestination

@@ -25,11 +25,11 @@ def offered(about: Facts, seconds: float) -> set[str]:
     ("about", "seconds", "kinds"),
     [
         # neither key nor look-up: never a second send
-        (facts(BLIND, LOST, state=HELD), 60, {"applied"}),
+        (facts(BLIND, LOST, state=HELD), 60, {"applied", "replace"}),
         # the key still guards
         (facts(KEYED, LOST, sent(2, S.REJECTED, 20), state=HELD), 60, {"applied", "send_again"}),
         # the key may be forgotten
-        (facts(KEYED, LOST, state=HELD), 4000, {"applied"}),
+        (facts(KEYED, LOST, state=HELD), 4000, {"applied", "replace"}),
         # the provider has shown that it has no record
         (facts(LOOKED_UP, LOST, seen=(ABSENT,), state=HELD), 60, {"applied", "send_again"}),
         # it has not been asked

@@ -8,7 +8,8 @@ import pytest
 
 from reconciliation.core.classify import Phase
 from reconciliation.core.states import TransmissionState
-from reconciliation.pages import DecisionForm, DecisionOption, Window, legs
+from reconciliation.decision_pages import DecisionForm, DecisionOption
+from reconciliation.pages import Window, legs
 
 NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 T = TransmissionState

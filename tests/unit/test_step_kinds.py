@@ -72,6 +72,28 @@ def test_a_write_keeps_what_it_was_given() -> None:
     assert step.returns is Any  # its receipt, not its intent
 
 
+def test_a_write_keeps_how_it_is_undone() -> None:
+    def undo(run: Any, receipt: Any) -> Intent:
+        raise AssertionError((run, receipt))
+
+    flow = Workflow("flow")
+    flow.write(provider="desk", undo=undo)(giving(Intent))
+    assert flow.steps["work"].write == WriteOptions("desk", undo=undo)
+
+
+@pytest.mark.parametrize(
+    ("undo", "why"),
+    [
+        ("create_refund", "is a function of the run and the receipt"),
+        (giving(Intent), "takes the run and the receipt: too many positional arguments"),
+        (lambda run, receipt: (run, receipt), "must be annotated -> Intent"),
+    ],
+)
+def test_an_undo_takes_the_run_and_the_receipt_and_gives_an_intent(undo: Any, why: str) -> None:
+    with refused(f"undo= of write step 'work' {why}"):
+        Workflow("flow").write(provider="desk", undo=undo)(giving(Intent))
+
+
 def test_the_next_step_may_be_named_by_its_function() -> None:
     flow = Workflow("flow")
     last = flow.step()(giving(int, "last"))

@@ -76,7 +76,10 @@ def output_of_step(function: StepFunction, place: str) -> Any:
     return returns
 
 
-def output_of_write(function: StepFunction, place: str, retries: object = None) -> Any:
+def output_of_write(
+    function: StepFunction, place: str, retries: object = None, undo: object = None
+) -> Any:
+    check_undo(function, place, undo)
     if retries is not None:
         raise InvalidDefinition(
             f"{place}: write step {function.__name__!r} has no retries: whether it may be sent "
@@ -88,6 +91,20 @@ def output_of_write(function: StepFunction, place: str, retries: object = None) 
         )
     setattr(getattr(function, "__func__", function), WRITE_MARK, place)
     return Any  # the receipt
+
+
+def check_undo(function: StepFunction, place: str, undo: object) -> None:
+    if undo is None:
+        return
+    said = f"{place}: undo= of write step {function.__name__!r}"
+    if not callable(undo):
+        raise InvalidDefinition(f"{said} is a function of the run and the receipt")
+    try:
+        inspect.signature(undo).bind(object(), {})
+    except TypeError as error:
+        raise InvalidDefinition(f"{said} takes the run and the receipt: {error}") from error
+    if return_type(undo, place) is not Intent:
+        raise InvalidDefinition(f"{said} must be annotated -> Intent")
 
 
 def output_of_branch(function: StepFunction, place: str, to: Sequence[str]) -> Any:

@@ -40,6 +40,7 @@ from workflows.core.steps import (
     StepFunction,
     StepOptions,
     Target,
+    UndoFunction,
     WaitOptions,
     WriteOptions,
     calling_place,
@@ -106,6 +107,7 @@ class StepKinds:
         on_abandon: OnAbandon = "fail",
         approved_by: Target | None = None,
         when_off: Target | None = None,
+        undo: UndoFunction | None = None,
         then: Target | None = None,
         sensitive: bool = False,
         retain: timedelta | None = None,
@@ -122,16 +124,23 @@ class StepKinds:
                 approved there is compared with what is sent, just before it is.
             when_off: the step, or `END`, that the run goes on at, with None for an output, when
                 dispatch is off as it comes to this one; None: it waits until it is on.
+            undo: a function of the run and the receipt (`{"operation": …, "resource": …}`) that
+                returns the `Intent` which takes the effect back, at the same provider. With it a
+                person may decide *undo*; the ledger sends and settles it like any write.
         """
         return self._adder(
             "write",
-            partial(output_of_write, retries=retries),
+            partial(output_of_write, retries=retries, undo=undo),
             retry=RetryPolicy(),
             timeout=timeout,
             on_failure=on_failure,
             then=then_of(then),
             write=WriteOptions(
-                provider, on_abandon, when_off=then_of(when_off), approved_by=then_of(approved_by)
+                provider,
+                on_abandon,
+                when_off=then_of(when_off),
+                approved_by=then_of(approved_by),
+                undo=undo,
             ),
             to=() if when_off is None else (then_of(when_off),),
             sensitive=sensitive,

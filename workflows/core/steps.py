@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Literal, NotRequired, TypedDict, get_args
 from uuid import UUID
 
+from workflows.core.intents import Intent
 from workflows.core.retry import RetryPolicy
 
 END: Final = "$end"
@@ -36,6 +37,7 @@ Join = Literal["all", "first", "any_failure"]
 Leftover = Literal["cancel", "leave"]
 
 StepFunction = Callable[[Any], Any]
+UndoFunction = Callable[[Any, Mapping[str, str]], Intent]
 Target = str | StepFunction
 """A step as an author names it: by its name, or by its function where that is already written."""
 
@@ -46,18 +48,21 @@ class WriteOptions:
 
     Attributes:
         provider: slug of the provider that the write goes to.
-        on_abandon: what the run does when a person abandons the operation: `fail`, or `continue`
-            with no output.
+        on_abandon: what the run does when a person abandons the operation, or has it undone:
+            `fail`, or `continue` with no output.
         when_off: the step, or `END`, that the run goes on at with no output when dispatch is off
             as it comes to the write and nothing was sent; empty: it waits.
         approved_by: the `approval` step whose approval this very write needs; empty: as the
             policy says.
+        undo: given the run and the receipt, describes the write that takes the effect back; None
+            where nothing does.
     """
 
     provider: str
     on_abandon: OnAbandon = "fail"
     when_off: str = ""
     approved_by: str = ""
+    undo: UndoFunction | None = None
 
 
 @dataclass(frozen=True, slots=True)

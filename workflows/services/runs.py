@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 import structlog
@@ -21,8 +22,12 @@ from workflows.failpoints import failpoint
 from workflows.models import Run, Tenant
 from workflows.registry import registry
 from workflows.services import hints
+from workflows.services.audit import actor_of, record
 from workflows.services.purge import is_purged_input
 from workflows.sql import fetch
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
 
 log = structlog.get_logger(__name__)
 
@@ -31,6 +36,7 @@ Item = TypeVar("Item")
 MAX_WORD = 200  # characters of a start key, a label's name or its value
 MAX_LABELS = 20
 BATCH = 1000  # rows of one INSERT
+STARTED = "started"  # in the audit record: by whom, where a person did
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ def start(
     version: int | None = None,
     start_key: str | None = None,
     labels: Mapping[str, str] | None = None,
+    by: User | None = None,
 ) -> Run:
     """Start a run, or return the run that this start key has started with the same input.
 
@@ -59,6 +66,7 @@ def start(
         workflow: its name; the latest version that this process has, unless `version` says.
         input: what the workflow's input type takes; checked before anything is stored.
         start_key: makes starting idempotent, within tenant and workflow.
+        by: the person who starts it, who then decides nothing of it; goes into the audit record.
 
     Raises:
         UnknownWorkflow: names what is known.
@@ -69,7 +77,12 @@ def start(
         workflow, input, tenant=tenant.pk, version=version, start_key=start_key, labels=labels
     )
     failpoint("before_start")
-    if not store([run]):
+    # Without a person to record, storing is one statement and needs no transaction.
+    with transaction.atomic() if by is not None else nullcontext():
+        stored = store([run])
+        if stored and by is not None:
+            record(actor_of(by), STARTED, f"run:{run.pk}")
+    if not stored:
         return started_before(run)
     failpoint("after_start")
     hints.run_is_ready(run.pk)

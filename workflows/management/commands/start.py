@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth.models import User
+
 from workflows.management.base import ConsoleCommand, Refused, WrongUse, positive
 from workflows.models import Tenant
 from workflows.services.runs import start
@@ -31,6 +33,10 @@ class Command(ConsoleCommand):
             "--label", action="append", default=[], metavar="NAME=VALUE", help="any number of"
         )
 
+        parser.add_argument(
+            "--by", metavar="USERNAME", help="who starts it, and decides nothing of it then"
+        )
+
     def perform(self, given: argparse.Namespace) -> None:
         run = start(
             given.workflow,
@@ -39,9 +45,17 @@ class Command(ConsoleCommand):
             version=given.workflow_version,
             start_key=given.key,
             labels=dict(label(text) for text in given.label),
+            by=account(given.by) if given.by else None,
         )
         document = {"id": run.pk, "workflow": run.workflow, "version": run.version}
         self.answer(given, document | {"state": run.state, "step": run.step}, [str(run.pk)])
+
+
+def account(name: str) -> User:
+    found = User.objects.filter(username=name, is_active=True).first()
+    if found is None:
+        raise Refused(f"there is no active account {name!r}")
+    return found
 
 
 def read_input(text: str) -> Any:

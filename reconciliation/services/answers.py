@@ -1,0 +1,103 @@
+"""What a person fills in on a decision form, and what is missing from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from reconciliation.core.errors import InvalidDecision
+from reconciliation.core.states import DecisionKind
+from reconciliation.models import Hold
+from workflows.core.words import is_storable
+from workflows.services.clock import database_now
+
+MIN_NOTE = 20  # characters: who told you, and where it is written down, fit in no fewer
+MAX_NOTE = 4000
+MAX_RESOURCE = 300
+CODE_LENGTH = 6
+OTHER_CASE = "This form was used for another case. Load it again."
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A decision, as it was filled in.
+
+    Attributes:
+        version: of the hold, as it was read.
+        token: of the form, made when it was shown.
+        code: the last six characters of the operation's or run's ID, typed by the person.
+        resource: the provider's resource, when the decision is that it was applied.
+        until: how long to keep holding.
+    """
+
+    kind: DecisionKind
+    note: str
+    version: int
+    token: UUID
+    code: str
+    resource: str = ""
+    until: datetime | None = None
+
+
+class Verdict(StrEnum):
+    CONFIRM = "confirm"
+    REFUSE = "refuse"
+    WITHDRAW = "withdraw"
+
+
+@dataclass(frozen=True)
+class VerdictGiven:
+    """What becomes of an open proposal, as it was filled in; the fields are as in `Answer`."""
+
+    verdict: Verdict
+    version: int
+    token: UUID
+    note: str = ""
+    code: str = ""
+
+
+def check_answer(hold: Hold, answer: Answer) -> None:
+    """Raise `InvalidDecision`, naming the field, for what a decision lacks."""
+    check_note(answer.note)
+    check_code(hold, answer.code)
+    if answer.kind is DecisionKind.APPLIED and not answer.resource.strip():
+        raise InvalidDecision("resource", "Name the provider's record that shows it was done.")
+    if not is_storable(answer.resource.strip(), MAX_RESOURCE):
+        raise InvalidDecision("resource", f"Plain text of {MAX_RESOURCE} characters at most.")
+    if answer.kind is DecisionKind.KEEP_HOLDING and (
+        answer.until is None or answer.until <= database_now()
+    ):
+        raise InvalidDecision("until", "Say until when, at a time that is not past.")
+
+
+def check_verdict(hold: Hold, given: VerdictGiven) -> None:
+    """As `check_answer`, for what ends a proposal: a refusal says why, a confirmation its case."""
+    if given.verdict is Verdict.REFUSE:
+        check_note(given.note)
+    elif not is_storable(given.note.strip(), MAX_NOTE):
+        raise InvalidDecision("note", f"Plain text of {MAX_NOTE:,} characters at most.")
+    if given.verdict is Verdict.CONFIRM:
+        check_code(hold, given.code)
+
+
+def check_note(note: str) -> None:
+    if len(note.strip()) < MIN_NOTE:
+        raise InvalidDecision(
+            "note", f"Write a note of at least {MIN_NOTE} characters: who told you, and where."
+        )
+    if not is_storable(note.strip(), MAX_NOTE):
+        raise InvalidDecision("note", f"Plain text of {MAX_NOTE:,} characters at most.")
+
+
+def check_code(hold: Hold, code: str) -> None:
+    if code.strip().lower() != code_of(hold.case_id):
+        raise InvalidDecision(
+            "code", f"The {CODE_LENGTH} characters are not the last ones of this ID."
+        )
+
+
+def code_of(subject: UUID | None) -> str:
+    """The characters of an ID that people type, so that a decision cannot land on another case."""
+    return subject.hex[-CODE_LENGTH:] if subject else ""

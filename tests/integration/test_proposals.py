@@ -1,0 +1,431 @@
+"""Decisions that take two people: nothing moves before somebody else confirms."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
+from guardian.shortcuts import remove_perm
+
+from reconciliation.core.errors import (
+    AlreadyDecided,
+    InvalidDecision,
+    NotAllowed,
+    ProposalVoid,
+)
+from reconciliation.models import (
+    AuditEntry,
+    Decision,
+    DecisionProposal,
+    Evidence,
+    Hold,
+    Notification,
+    Operation,
+    ProposalEnd,
+)
+from reconciliation.selectors.letters import is_worth_telling
+from reconciliation.services.answers import Verdict
+from reconciliation.services.audit import first_broken_entry
+from reconciliation.services.confirming import settle_proposal
+from reconciliation.services.corrections import CorrectionGiven, correct
+from reconciliation.services.decisions import record_decision
+from reconciliation.services.drafts import draft_of, keep
+from reconciliation.services.reconcile import ask_again
+from tests.deciding import (
+    ABANDON,
+    APPLIED,
+    KEEP_HOLDING,
+    SEND_AGAIN,
+    answer_on,
+    decide,
+    propose,
+    seconder_of,
+    settle_as,
+    states,
+    two_needed,
+    verdict_on,
+)
+from tests.destination import RunningDestination
+from tests.factories import (
+    NOTE,
+    advanced,
+    code_of,
+    owner_of,
+    person,
+    ready_provider,
+    settled,
+    started_run,
+    switched,
+    tenant,
+)
+from tests.tampering import tamper
+from workflows.models import Run
+from workflows.services.results import result_of
+from workflows.services.runs import start
+from workflows.services.stopping import cancel_run
+
+pytestmark = pytest.mark.django_db
+
+CONFIRM, REFUSE, WITHDRAW = Verdict.CONFIRM, Verdict.REFUSE, Verdict.WITHDRAW
+OPEN = ("open", "held", "held")
+
+
+@pytest.fixture
+def two(hold: Hold) -> Hold:
+    """A held comment whose queue asks for two people."""
+    return two_needed(hold)
+
+
+@pytest.fixture
+def second(two: Hold) -> object:
+    return seconder_of(two.queue)
+
+
+# --- two people -------------------------------------------------------------------------------
+
+
+def test_what_is_proposed_moves_nothing(two: Hold) -> None:
+    proposal = propose(two)
+    assert states(two) == OPEN
+    assert (two.proposal, two.version, two.due_at) == (proposal, 2, two.due_at)
+    assert not Decision.objects.exists()
+    assert not Evidence.objects.filter(kind="operator").exists()
+    assert list(Hold.objects.waiting_for_second()) == [two]
+
+
+def test_a_second_person_confirms_and_both_names_stand_for_it(two: Hold, second: object) -> None:
+    proposal = propose(two, resource="c_17")
+    ended = settle_as(two, CONFIRM, second)
+    decision = Decision.objects.get()
+    assert (ended.kind, ended.by) == ("confirmed", second)
+    assert (decision.by, decision.second, decision.proposal) == (person(), second, proposal)
+    assert (decision.note, decision.resource) == (NOTE, "c_17")
+    assert decision.evidence is not None
+    assert decision.evidence.source == "reviewer_1 and second_1"
+    assert states(two) == ("decided", "applied", "ready")
+    assert not Hold.objects.waiting_for_second().exists()
+    assert "c_17" in result_of(advanced(two.held_run))
+    verbs = list(AuditEntry.objects.order_by("seq").values_list("verb", flat=True))
+    assert verbs[-3:] == ["proposed", "proposal confirmed", "decided"]
+    assert first_broken_entry() is None
+
+
+def test_a_refusal_says_why_and_leaves_the_case_open_to_all(two: Hold, second: object) -> None:
+    propose(two)
+    with pytest.raises(InvalidDecision, match="at least 20 characters"):
+        settle_as(two, REFUSE, second, note="no")
+    ended = settle_as(two, REFUSE, second)
+    assert (ended.kind, ended.note, states(two)) == ("refused", NOTE, OPEN)
+    propose(two, ABANDON)
+    settle_as(two, CONFIRM, second)
+    assert states(two) == ("decided", "abandoned", "ready")
+
+
+def test_who_proposed_it_may_take_it_back(two: Hold, second: object) -> None:
+    propose(two)
+    with pytest.raises(PermissionDenied, match="Only who proposed it"):
+        settle_as(two, WITHDRAW, second)
+    assert settle_as(two, WITHDRAW, person()).kind == "withdrawn"
+    assert states(two) == OPEN
+    propose(two)
+
+
+def test_nobody_confirms_what_they_proposed_whatever_their_rights(two: Hold) -> None:
+    administrator = person("admin_1", is_superuser=True)
+    for each in (administrator, owner_of(two.queue, "reviewer_2")):
+        propose(two, by=each)
+        for verdict in (CONFIRM, REFUSE):
+            with pytest.raises(PermissionDenied, match="You proposed this"):
+                settle_as(two, verdict, each)
+        settle_as(two, WITHDRAW, each)
+    assert states(two) == OPEN
+    with pytest.raises(IntegrityError, match="decision_second_is_another"), transaction.atomic():
+        Decision.objects.create(
+            hold=two,
+            kind=APPLIED,
+            by=administrator,
+            second=administrator,
+            proposal=DecisionProposal.objects.first(),
+            hold_version=99,
+            token=uuid4(),
+            shown={},
+        )
+
+
+def test_the_right_to_decide_is_not_the_right_to_confirm(two: Hold) -> None:
+    propose(two)
+    other = owner_of(two.queue, "reviewer_2")
+    with pytest.raises(PermissionDenied, match="not confirm what others propose"):
+        settle_as(two, CONFIRM, other)
+
+
+def test_the_right_to_confirm_is_not_the_right_to_propose(two: Hold, second: object) -> None:
+    with pytest.raises(PermissionDenied, match="owners decide it"):
+        propose(two, by=second)
+
+
+def test_nobody_decides_or_confirms_what_they_started(destination: RunningDestination) -> None:
+    provider = ready_provider("desk", destination.url)
+    destination.client.arm("apply_then_drop")
+    starter = owner_of(provider.default_queue, "starter_1")
+    seconder_of(provider.default_queue, "starter_1")
+    ticket = {"number": "T-17", "subject": "A refund", "body": "Where is it?"}
+    run = settled(start("ticket_triage", ticket, tenant=tenant(), by=starter))
+    hold = two_needed(Hold.objects.get(run=run))
+    with pytest.raises(PermissionDenied, match="You started this run"):
+        propose(hold, by=person("starter_1"))
+    propose(hold)
+    with pytest.raises(PermissionDenied, match="You started this run"):
+        settle_as(hold, CONFIRM, person("starter_1"))
+    Run.objects.filter(pk=run.pk).update(parent=None)
+
+
+def test_keeping_on_hold_moves_nothing_and_takes_one(two: Hold) -> None:
+    assert decide(two, KEEP_HOLDING).kind == "keep_holding"
+
+
+@pytest.mark.parametrize(("second_from", "proposed"), [("125.01", False), ("125.00", True)])
+def test_two_are_needed_from_the_queue_s_amount_on(
+    destination: RunningDestination, second_from: str, proposed: bool
+) -> None:
+    ready_provider("payments", destination.url)
+    destination.client.arm("error_before", status=429, times=4)
+    run = settled(started_run("refund", amount="125.00"))
+    hold = two_needed(Hold.objects.get(run=run), Decimal(second_from))
+    given = record_decision(hold.pk, person(), answer_on(hold, ABANDON))
+    assert isinstance(given, DecisionProposal) is proposed
+
+
+def test_those_who_may_confirm_are_told_and_else_the_administrators(two: Hold) -> None:
+    propose(two)
+    (told,) = Notification.objects.filter(kind="proposed")
+    assert (told.person, told.rung) == (None, "administrators")  # nobody else may confirm here
+    settle_as(two, WITHDRAW, person())
+    second = seconder_of(two.queue)
+    proposal = propose(two)
+    told = Notification.objects.get(cause=f"proposed:{proposal.pk}:{second.pk}")
+    assert (told.person, is_worth_telling(told)) == (second, True)
+    settle_as(two, CONFIRM, second)
+    told.refresh_from_db()
+    assert not is_worth_telling(told)
+
+
+# --- one at a time, and each once -------------------------------------------------------------
+
+
+def test_while_one_is_open_nobody_decides_beside_it(two: Hold) -> None:
+    proposal = propose(two)
+    other = owner_of(two.queue, "reviewer_2")
+    for kind in (ABANDON, KEEP_HOLDING):
+        with pytest.raises(AlreadyDecided, match="reviewer_1 has proposed") as told:
+            record_decision(two.pk, other, answer_on(two, kind))
+        assert told.value.decision == proposal
+
+
+def test_submitting_twice_proposes_once_and_confirms_once(two: Hold, second: object) -> None:
+    answer = answer_on(two)
+    proposals = {record_decision(two.pk, person(), answer).pk for _ in range(2)}
+    two.refresh_from_db()
+    given = verdict_on(two, CONFIRM)
+    ends = {settle_proposal(two.pk, second, given).pk for _ in range(2)}
+    assert (len(proposals), len(ends), Decision.objects.count()) == (1, 1, 1)
+    # Back, and the first form again: it says what it has done.
+    assert record_decision(two.pk, person(), answer).pk in proposals
+
+
+def test_a_form_s_token_serves_one_case_and_one_act(two: Hold, second: object) -> None:
+    answer = answer_on(two)
+    record_decision(two.pk, person(), answer)
+    two.refresh_from_db()
+    with pytest.raises(InvalidDecision, match="another case"):
+        settle_proposal(two.pk, second, verdict_on(two, CONFIRM, token=answer.token))
+    assert states(two) == OPEN
+
+
+def test_a_verdict_on_a_proposal_that_has_ended_is_told_how(two: Hold, second: object) -> None:
+    propose(two)
+    late = verdict_on(two, CONFIRM)
+    settle_as(two, WITHDRAW, person())
+    with pytest.raises(AlreadyDecided, match="was withdrawn by reviewer_1 meanwhile"):
+        settle_proposal(two.pk, second, late)
+    propose(two, ABANDON)  # another one: what was read is not what would be confirmed
+    with pytest.raises(AlreadyDecided):
+        settle_proposal(two.pk, second, late)
+    assert states(two) == OPEN
+
+
+def test_a_confirmation_names_its_case(two: Hold, second: object) -> None:
+    propose(two)
+    with pytest.raises(InvalidDecision, match="not the last ones"):
+        settle_as(two, CONFIRM, second, code="abcdez")
+    assert states(two) == OPEN
+
+
+# --- void -------------------------------------------------------------------------------------
+
+
+def keyed(destination: RunningDestination) -> Hold:
+    """A refund that was refused for now; it can be sent again. Its queue asks for two people."""
+    ready_provider("payments", destination.url)
+    destination.client.arm("error_before", status=429, times=4)
+    return two_needed(Hold.objects.get(run=settled(started_run("refund"))))
+
+
+def ensure_void(hold: Hold, second: object, why: str) -> None:
+    with pytest.raises(ProposalVoid, match=why):
+        settle_as(hold, CONFIRM, second)
+    ended = ProposalEnd.objects.get()
+    assert (ended.kind, ended.by) == ("void", None)
+    assert not Decision.objects.exists()
+    assert states(hold) == OPEN
+    assert hold.proposal is None
+
+
+def test_what_is_not_offered_any_more_is_not_confirmed(destination: RunningDestination) -> None:
+    hold = keyed(destination)
+    assert hold.operation is not None
+    propose(hold, SEND_AGAIN)
+    switched(hold.operation.provider, "paused")
+    ensure_void(hold, seconder_of(hold.queue), "Dispatch to this provider is not on")
+
+
+def test_what_rested_on_other_facts_is_not_confirmed(two: Hold, second: object) -> None:
+    propose(two)
+    Evidence.objects.create(operation=two.operation, kind="conflict", source="look-up")
+    ensure_void(two, second, "has changed since")
+
+
+def test_who_may_not_decide_any_more_has_proposed_in_vain(two: Hold, second: object) -> None:
+    propose(two)
+    remove_perm("reconciliation.decide", person(), two.queue)
+    ensure_void(two, second, "reviewer_1 may not decide here any more")
+
+
+def test_asking_once_more_and_hearing_the_same_voids_nothing(two: Hold, second: object) -> None:
+    propose(two)
+    Evidence.objects.create(operation=two.operation, kind="unavailable", source="look-up")
+    settle_as(two, CONFIRM, second)
+    assert states(two) == ("decided", "applied", "ready")
+
+
+def test_another_may_decide_anew_where_a_proposal_is_void(two: Hold) -> None:
+    propose(two)
+    Evidence.objects.create(operation=two.operation, kind="conflict", source="look-up")
+    other = owner_of(two.queue, "reviewer_2")
+    propose(two, ABANDON, by=other)
+    assert list(ProposalEnd.objects.values_list("kind", flat=True)) == ["void"]
+
+
+def test_proof_that_arrives_ends_the_proposal_with_its_hold(
+    destination: RunningDestination,
+) -> None:
+    ready_provider("machines", destination.url)
+    destination.client.arm("apply_then_drop")
+    destination.client.arm("lookup_unavailable", times=None)
+    operation = Operation.objects.get(run=settled(started_run("replacement_worker")))
+    hold = two_needed(Hold.objects.get(operation=operation))
+    propose(hold, ABANDON)
+    destination.client.disarm()
+    ask_again(operation.pk)
+    assert states(hold)[0] == "closed"
+    assert "Proof arrived" in ProposalEnd.objects.get().note
+    with pytest.raises(AlreadyDecided):
+        settle_as(hold, CONFIRM, seconder_of(hold.queue))
+
+
+def test_a_run_that_ends_ends_what_is_proposed_on_it(destination: RunningDestination) -> None:
+    ready_provider("desk", destination.url, contract_version=None)
+    run = settled(started_run("ticket_triage"))
+    hold = two_needed(Hold.objects.get(run=run))
+    propose(hold, kind=type(ABANDON)("fail_run"))
+    cancel_run(run.pk, by="user:1 ada")
+    assert states(hold)[0] == "closed"
+    assert ProposalEnd.objects.get().kind == "void"
+
+
+# --- what it needs ----------------------------------------------------------------------------
+
+
+def looked_up_long_ago(destination: RunningDestination) -> Hold:
+    ready_provider("machines", destination.url)
+    destination.client.arm("drop_before")
+    destination.client.arm("lookup_unavailable", times=None)
+    run = settled(started_run("replacement_worker"))
+    hold = Hold.objects.get(run=run)
+    tamper("reconciliation_evidence", "observed_at = observed_at - interval '16 minutes'", "true")
+    return hold
+
+
+def test_what_rests_on_evidence_needs_the_provider_asked_within_a_quarter_of_an_hour(
+    destination: RunningDestination,
+) -> None:
+    hold = looked_up_long_ago(destination)
+    assert hold.operation is not None
+    with pytest.raises(InvalidDecision, match="ask it again first"):
+        decide(hold, APPLIED)
+    ask_again(hold.operation.pk)  # it is still away, and that is all that can be known
+    assert decide(hold, APPLIED).kind == "applied"
+
+
+def test_what_rests_on_no_evidence_needs_none(destination: RunningDestination) -> None:
+    assert decide(looked_up_long_ago(destination), ABANDON).kind == "abandon"
+
+
+# --- corrections ------------------------------------------------------------------------------
+
+
+def correction(hold: Hold, **fields: object) -> CorrectionGiven:
+    given = {"note": f"Wrong: {NOTE}", "token": uuid4(), "code": code_of(hold.case_id)}
+    return CorrectionGiven(**(given | fields))  # type: ignore[arg-type]
+
+
+def test_a_correction_stands_beside_the_decision_and_moves_nothing(hold: Hold) -> None:
+    decision = decide(hold, ABANDON)
+    given = correction(hold)
+    before = states(hold)
+    corrections = {correct(hold.pk, person(), given).pk for _ in range(2)}
+    assert states(hold) == before
+    (made,) = Decision.objects.filter(kind="correction")
+    assert (corrections, made.corrects) == ({made.pk}, decision)
+    assert correct(hold.pk, person(), correction(hold)).corrects == decision
+
+
+def test_only_what_was_decided_is_corrected_and_by_who_may_decide(hold: Hold) -> None:
+    with pytest.raises(NotAllowed, match="nothing to correct"):
+        correct(hold.pk, person(), correction(hold))
+    decide(hold)
+    with pytest.raises(InvalidDecision, match="at least 20"):
+        correct(hold.pk, person(), correction(hold, note="wrong"))
+    with pytest.raises(PermissionDenied):
+        correct(hold.pk, seconder_of(hold.queue), correction(hold))
+
+
+# --- drafts -----------------------------------------------------------------------------------
+
+
+def test_a_draft_is_one_person_s_and_goes_with_their_decision(hold: Hold) -> None:
+    case, other = hold.case_id, owner_of(hold.queue, "reviewer_2")
+    assert keep(person(), case, {"note": "half a sen", "code": "abcdef", "kind": "applied"})
+    draft = draft_of(person(), case)
+    assert draft is not None
+    assert draft.typed == {"note": "half a sen", "kind": "applied"}  # the code is typed anew
+    assert draft_of(other, case) is None
+    keep(other, case, {"note": "my own"})
+    decide(hold)
+    assert draft_of(person(), case) is None
+    assert draft_of(other, case) is not None  # theirs had no effect, and is not lost
+
+
+def test_an_empty_draft_is_none_and_old_ones_go(hold: Hold) -> None:
+    keep(person(), hold.pk, {"note": "old"})
+    old = draft_of(person(), hold.pk)
+    assert old is not None
+    type(old).objects.update(saved_at=old.saved_at - timedelta(days=31))
+    keep(person(), hold.case_id, {"note": "new"})
+    assert draft_of(person(), hold.pk) is None
+    assert not keep(person(), hold.case_id, {"note": "  "})
+    assert draft_of(person(), hold.case_id) is None
