@@ -110,6 +110,7 @@ def test_each_view_shows_its_own_and_says_how_many(owner: Client, provider: Prov
         "unassigned": every - {late.pk},
         "asked": {asked.pk},
         "reminded": {reminded.pk},
+        "second": set(),
         "snoozed": {snoozed.pk},
     }
     assert {view: shown(owner, f"view={view}") for view in expected} == expected
