@@ -74,6 +74,7 @@ class Facts:
             owner has accepted it in writing.
         contradicted: the provider was seen to break its contract.
         authorised: the boundary allows this very write now.
+        approved_once: an approval, which counts for one write, was given for this very operation.
         send_again: a person has decided that it be sent again, at this time.
         cancelling: the run's end was asked for: what was sent is settled, nothing more is sent.
     """
@@ -92,6 +93,7 @@ class Facts:
     contradicted: bool = False
     authorised: bool = True
     precondition_holds: bool = True
+    approved_once: bool = False
     send_again: datetime | None = None
     cancelling: bool = False
 

@@ -30,6 +30,7 @@ class View(StrEnum):
     ASKED = "asked"  # somebody asked me, and it is not answered
     REMINDED = "reminded"  # I wanted to hear of it again, and now is the time
     SNOOZED = "snoozed"
+    SECOND = "second"  # somebody has proposed, and another person must confirm
 
 
 class Sort(StrEnum):
@@ -40,7 +41,7 @@ class Sort(StrEnum):
 
 
 # In these, a snoozed case is shown all the same: what is overdue is never out of sight.
-SHOW_SNOOZED = frozenset({View.OVERDUE, View.ASKED, View.REMINDED, View.SNOOZED})
+SHOW_SNOOZED = frozenset({View.OVERDUE, View.ASKED, View.REMINDED, View.SNOOZED, View.SECOND})
 
 # Nobody knows whether it took effect; where only the result cannot be checked, it is known.
 UNKNOWN_REASONS = frozenset(

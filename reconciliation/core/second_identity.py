@@ -39,6 +39,9 @@ ENDING = (
 )
 
 
+APPROVED_ONCE = "It was approved for one write, and a second one has nobody's approval."
+
+
 def why_not_replace(facts: Facts, now: datetime, *, may_send_again: bool) -> Barred:
     """Why no new operation may come in the place of this one; None when it may."""
     if facts.cancelling:
@@ -59,6 +62,8 @@ def why_not_replace(facts: Facts, now: datetime, *, may_send_again: bool) -> Bar
             "The provider shows records that do not fit what was meant: one of them may be this.",
             "Finding out whose they are, then accepting or abandoning it.",
         )
+    if facts.approved_once:
+        return (APPROVED_ONCE, "Abandon it, and start a new run, which asks for approval again.")
     lapsed = why_lapsed(facts)
     if lapsed is not None:
         sentence = HOLD_SENTENCES[lapsed]
@@ -116,6 +121,8 @@ def why_not_undo(facts: Facts, now: datetime, undoing: Undoing) -> Barred:
                 "Its workflow says no way to undo it.",
                 "Undo it at the provider by hand, and say so in the note.",
             )
+    if facts.approved_once:
+        return (APPROVED_ONCE, "Undo it at the provider by hand, and say so in the note.")
     if facts.contract.irreversible:
         return (
             "What this provider does cannot be called back.",

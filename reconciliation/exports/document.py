@@ -14,9 +14,10 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 
-from reconciliation.models import Operation, ProposalEnd
+from reconciliation.models import CaseNote, Operation, ProposalEnd
 from workflows.access import may_view_payloads
 from workflows.core.tables import as_json, listed
+from workflows.models import Approval, AuthorisationRecord
 from workflows.selectors.batches import in_batches
 
 FORMAT = "romulus-case/1"
@@ -60,6 +61,13 @@ PROPOSAL = (
     "at",
 )
 PROPOSAL_END = ("id", "proposal_id", "kind", "by_id", "by_name", "note", "at")
+NOTE = ("id", "hold_id", "kind", "text", "by_name", "to_name", "question_id", "at")
+# Of the authorisation boundary: every answer that was asked for the write, and who had approved it.
+AUTHORISATION = (
+    *("id", "at", "asked", "subject", "on_behalf_of", "action", "allowed", "failed", "reason"),
+    *("policy_id", "inputs_digest", "decision_id", "proposal_id"),
+)
+APPROVAL = ("id", "proposal_id", "answer", "subject", "by_name", "note", "digest", "at")
 
 
 @dataclass(frozen=True)
@@ -122,6 +130,9 @@ def sections(operation: Operation, reader: Reader) -> Iterator[str]:
         ("proposals", rows_of(operation.proposals.all(), "at", "pk"), PROPOSAL),
         ("proposal_ends", rows_of(ends_on(operation), "at", "pk"), PROPOSAL_END),
         ("decisions", rows_of(operation.decisions.all(), "at", "pk"), DECISION),
+        ("notes", rows_of(notes_on(operation), "at", "pk"), NOTE),
+        ("authorisations", rows_of(asked_for(operation), "at", "pk"), AUTHORISATION),
+        ("approvals", rows_of(approvals_of(operation), "at", "pk"), APPROVAL),
     )
     for place, (name, batches, names) in enumerate(lists):
         yield ("," if place else "") + f'"{name}": ['
@@ -132,6 +143,19 @@ def sections(operation: Operation, reader: Reader) -> Iterator[str]:
 def ends_on(operation: Operation) -> QuerySet[ProposalEnd]:
     """What became of what was proposed on it."""
     return ProposalEnd.objects.filter(proposal__operation=operation)
+
+
+def notes_on(operation: Operation) -> QuerySet[CaseNote]:
+    return CaseNote.objects.filter(hold__operation=operation)
+
+
+def asked_for(operation: Operation) -> QuerySet[AuthorisationRecord]:
+    return AuthorisationRecord.objects.filter(operation=operation.pk)
+
+
+def approvals_of(operation: Operation) -> QuerySet[Approval]:
+    """What was answered to the proposal that the write rests on, where it rests on one."""
+    return Approval.objects.filter(proposal=operation.proposal_id)
 
 
 def rows_of(rows: QuerySet[Any], *keys: str) -> Iterator[list[Any]]:

@@ -99,4 +99,5 @@ VIEWS: dict[View, Callable[[User, datetime], Q]] = {
     View.ASKED: lambda user, _: Q(asked(user)),
     View.REMINDED: lambda user, now: Q(reminded(user, now)),
     View.SNOOZED: lambda _, now: Q(snoozed_until__gt=now),
+    View.SECOND: lambda _, __: Q(proposal__isnull=False),
 }

@@ -29,6 +29,7 @@ VIEWS = {
     View.UNASSIGNED: "Unassigned",
     View.ASKED: "Asked of me",
     View.REMINDED: "Reminders",
+    View.SECOND: "Waiting for a second person",
     View.SNOOZED: "Snoozed",
 }
 SORTS = {

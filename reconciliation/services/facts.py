@@ -50,6 +50,7 @@ def facts_to_move(
         replay_trusted=bool(provider.replay_trust),
         look_up_trusted=bool(provider.look_up_trust),
         contradicted=provider.contradicted_at is not None,
+        approved_once=operation.proposal_id is not None,
         send_again=operation.send_again_at,
         cancelling=operation.run.cancel_asked_at is not None,
     )

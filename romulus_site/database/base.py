@@ -10,6 +10,9 @@ session lasts: on a run that others could take over, on the audit record that ev
 So the server ends a session that is idle within a transaction for longer than a lease; by then its
 process has lost what it held in any case. That is an outage, too.
 
+Of a migration nobody waits to take anything over, and Django may think for long between two of its
+statements, on a machine that has much to do: its session is not ended.
+
 A session that answered a moment ago, and of which nothing has come since, is not asked whether it
 is alive: one that the server ended has sent its end, or the connection's. What ends sessions
 without a word, as firewalls do, takes minutes.
@@ -32,6 +35,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connections
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from django.db.utils import DatabaseErrorWrapper, OperationalError
 from django.utils.functional import cached_property
 from psycopg.errors import IdleInTransactionSessionTimeout, ReadOnlySqlTransaction
@@ -58,7 +62,17 @@ class ErrorWrapper(DatabaseErrorWrapper):
         super().__exit__(kind, error, traceback)
 
 
+class SchemaEditor(DatabaseSchemaEditor):
+    def __enter__(self) -> Any:
+        entered = super().__enter__()
+        if self.atomic_migration:
+            with self.connection.cursor() as cursor:
+                cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        return entered
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
+    SchemaEditorClass = SchemaEditor
     health_check_done: bool
     _answered_at = 0.0
 

@@ -19,7 +19,7 @@ import pytest
 pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).resolve().parents[2]
-RUNS, SECONDS = 40, 20
+RUNS, SECONDS = 30, 12
 # Peace may have to wait a minute for a reconciliation whose process died.
 LIMIT_SECONDS = 600
 

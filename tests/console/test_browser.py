@@ -121,6 +121,7 @@ def test_an_owner_finds_the_case_decides_it_and_sees_the_run_go_on(
     expect(page.locator("#head")).to_contain_text("Applied")
     assert Decision.objects.get().kind == "applied"
 
+    page.locator("#head summary", has_text="More").click()
     page.get_by_role("link", name="Open the run").click()
     expect(page.locator("#head")).to_contain_text("Ready")
     advanced(held.run)

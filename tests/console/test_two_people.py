@@ -113,9 +113,12 @@ def test_a_queue_where_nobody_else_may_confirm_says_so(first: Client, held: Oper
 def test_proposing_moves_nothing_and_shows_what_waits(
     first: Client, second: Client, held: Operation, htmx: bool
 ) -> None:
+    waiting = f"{reverse('review')}?view=second"
+    assert second.get(waiting).context["page"].rows == ()
     answer = post(first, form_at(first, url_of(held)), "applied", htmx=htmx)
     assert answer.status_code == (HTTPStatus.OK if htmx else HTTPStatus.SEE_OTHER)
     assert unmoved(held)
+    assert [row.id for row in second.get(waiting).context["page"].rows] == [held.pk]
     page = first.get(url_of(held)).context["page"]
     assert (page.decide, page.proposal.is_yours, page.proposal.form.may) == (None, True, "withdraw")
     assert [entry.state for entry in page.record if entry.kind == "decision"] == ["proposed"]

@@ -27,8 +27,9 @@ from workflows.core.explain import Cause, Explanation
 from workflows.models import Run, Tenant, Worker
 from workflows.selectors import explain_run, explain_runs
 from workflows.selectors.run_parts import run_parts
+from workflows.services.children import ask_to_end
 from workflows.services.clock import database_now
-from workflows.services.stopping import ask_to_end, cancel_run, pause_all, pause_run
+from workflows.services.stopping import cancel_run, pause_all, pause_run
 
 pytestmark = pytest.mark.django_db
 

@@ -11,6 +11,7 @@ from cryptography.fernet import InvalidToken
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.db.models.functions import Now
+from psycopg import sql
 from pydantic import BaseModel
 from pytest_django import Settings
 
@@ -44,9 +45,13 @@ def found_in_database(secret: str) -> set[str]:
         columns = cursor.fetchall()
         found = set()
         for table, column, kind in columns:
-            shown = f"encode({column}, 'escape')" if kind == "bytea" else f"{column}::text"
-            statement = f"SELECT EXISTS (SELECT FROM {table} WHERE position(%s in {shown}) > 0)"  # noqa: S608
-            cursor.execute(statement.replace(f"{table} WHERE", f'"{table}" WHERE'), [secret])
+            shown = "encode({}, 'escape')" if kind == "bytea" else "{}::text"
+            statement = sql.SQL(
+                f"SELECT EXISTS (SELECT FROM {{}} WHERE position(%s in {shown}) > 0)"  # noqa: S608
+            )
+            cursor.execute(
+                statement.format(sql.Identifier(table), sql.Identifier(column)), [secret]
+            )
             if cursor.fetchone()[0]:
                 found.add(f"{table}.{column}")
     return found

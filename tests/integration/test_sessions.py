@@ -30,6 +30,20 @@ def test_a_write_on_a_session_that_only_reads_is_an_outage_and_the_session_is_dr
     assert tenant().pk
 
 
+def idle_limit() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW idle_in_transaction_session_timeout")
+        (found,) = cursor.fetchone()
+    return str(found)
+
+
+def test_a_migration_may_think_for_as_long_as_it_likes(committed_db: str) -> None:
+    usual = idle_limit()
+    with connection.schema_editor():
+        assert idle_limit() == "0"
+    assert idle_limit() == usual != "0"
+
+
 def begin_task() -> None:
     """What a worker's thread does before each task, and after."""
     app: Any = current_app

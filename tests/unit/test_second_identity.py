@@ -36,6 +36,7 @@ WRONG = facts(
         (facts(BLIND, LOST, state=HELD), 5, "may still be on its way"),
         (facts(BLIND, LOST, state=HELD, cancelling=True), 60, "end was asked for"),
         (facts(BLIND, LOST, state=HELD, missing=("an owner",)), 60, "Missing: an owner"),
+        (facts(BLIND, LOST, state=HELD, approved_once=True), 60, "nobody's approval"),
         (facts(BLIND, LOST, state=HELD, authorised=False), 60, "not authorised"),
         (facts(BLIND, LOST, state=HELD, precondition_holds=False), 60, "not true now"),
         (facts(BLIND, LOST, seen=(RECEIPT,), state=HELD), 60, "a second time"),
