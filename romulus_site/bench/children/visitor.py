@@ -98,7 +98,11 @@ Address = tuple[str, str]
 def addresses_of() -> dict[str, Address]:
     hold = Hold.objects.filter(state=HoldState.OPEN).select_related("operation").latest("pk")
     whole = {
+        "overview": reverse("start"),
+        "search": f"{reverse('search')}?q={str(hold.run_id)[-8:]}",
         "review queue": reverse("review"),
+        "review queue, mine": f"{reverse('review')}?tab=mine",
+        "approvals": reverse("approvals"),
         "operation": reverse("operation", args=[hold.operation_id]),
         "run": reverse("run", args=[hold.run_id]),
         "runs": reverse("runs"),
