@@ -8,8 +8,8 @@ import reconciliation.core.states
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reconciliation", "0013_evidence"),
-        ("workflows", "0012_accounts"),
+        ("reconciliation", "0011_evidence"),
+        ("workflows", "0006_accounts"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

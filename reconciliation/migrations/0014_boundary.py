@@ -26,8 +26,8 @@ BACKWARD = "DROP FUNCTION reconciliation_proposal_fixed() CASCADE;"
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reconciliation", "0016_review_work"),
-        ("workflows", "0013_boundary"),
+        ("reconciliation", "0013_review_work"),
+        ("workflows", "0007_boundary"),
     ]
 
     operations = [

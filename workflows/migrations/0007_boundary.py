@@ -77,7 +77,7 @@ def statements() -> str:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("workflows", "0012_accounts"),
+        ("workflows", "0006_accounts"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

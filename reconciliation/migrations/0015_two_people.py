@@ -42,7 +42,7 @@ def forward_statements() -> str:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reconciliation", "0017_boundary"),
+        ("reconciliation", "0014_boundary"),
         ("workflows", "0003_events"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

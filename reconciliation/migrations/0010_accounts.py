@@ -8,7 +8,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reconciliation", "0011_profile")]
+    dependencies = [("reconciliation", "0009_profile")]
 
     operations = [
         migrations.AlterModelOptions(

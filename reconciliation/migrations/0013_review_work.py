@@ -36,7 +36,7 @@ FROM reconciliation_operation o WHERE o.id = reconciliation_hold.operation_id;
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reconciliation", "0015_engine"),
+        ("reconciliation", "0012_engine"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

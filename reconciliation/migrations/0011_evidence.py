@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reconciliation", "0012_accounts")]
+    dependencies = [("reconciliation", "0010_accounts")]
 
     operations = [
         migrations.AddField("auditentry", "salt", models.CharField(default="", max_length=32)),

@@ -4,7 +4,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("workflows", "0006_search")]
+    dependencies = [("workflows", "0005_search")]
 
     operations = [
         migrations.AlterModelOptions(

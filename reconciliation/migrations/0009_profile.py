@@ -12,8 +12,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
-        ("reconciliation", "0010_notifications"),
-        ("workflows", "0006_search"),
+        ("reconciliation", "0008_notifications"),
+        ("workflows", "0005_search"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
