@@ -10,8 +10,6 @@ from reconciliation.core.rota import Dated, Weekly
 from reconciliation.models.queue import ReviewQueue
 from workflows.models.ids import new_id
 
-WEEKDAYS = "0123456"  # Monday is 0
-
 
 class Shift(models.Model):
     """Of each week (`weekdays`, `starts`, `ends`, `zone`), or dated (`starts_at`, `ends_at`).

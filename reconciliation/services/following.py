@@ -7,8 +7,6 @@ What a person has decided is never dropped because something went wrong on the w
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from reconciliation.core.facts import HoldReason
 from reconciliation.core.states import DecisionKind, OperationState
 from reconciliation.models import Operation
@@ -132,9 +130,3 @@ def first_effect(operation: Operation) -> str:
         compensates=None,
     )
     return first.values_list("effect", flat=True).get()
-
-
-def followed_by(operation: UUID) -> Operation | None:
-    """What came in the place of an operation, once it is opened."""
-    found = Operation.objects.filter(supersedes=operation).first()
-    return found or Operation.objects.filter(compensates=operation, supersedes=None).first()
