@@ -26,7 +26,6 @@ from reconciliation.core import standing
 from reconciliation.core.standing import Standing
 from reconciliation.core.states import HoldState
 from reconciliation.models import (
-    AuditEntry,
     Channel,
     DispatchStop,
     Hold,
@@ -287,8 +286,9 @@ def ensure_may_review(user: User, hold: Hold) -> None:
     deny("" if may_review(user, hold) else standing.NOT_YOURS)
 
 
-def with_deciders(queues: Iterable[ReviewQueue]) -> frozenset[UUID]:
-    """The IDs of those `queues` of which an owner is active and may decide its holds. One query."""
+def with_deciders(queues: Any) -> frozenset[UUID]:
+    """Those of `queues`, IDs or a query for them, of which an owner is active and may decide its
+    holds. One query."""
     right = {
         "permission__content_type__app_label": "reconciliation",
         "permission__codename": "decide",
@@ -298,7 +298,7 @@ def with_deciders(queues: Iterable[ReviewQueue]) -> frozenset[UUID]:
     of_a_group = GroupObjectPermission.objects.filter(group__user=OuterRef("user"), **right)
     owners = ReviewQueue.owners.through.objects.filter(
         Q(user__is_superuser=True) | Exists(own) | Exists(of_a_group),
-        reviewqueue__in=[queue.pk for queue in queues],
+        reviewqueue__in=queues,
         user__is_active=True,
     )
     return frozenset(owners.values_list("reviewqueue", flat=True))
@@ -326,15 +326,26 @@ def has_right(user: User, right: str, queue: ReviewQueue) -> bool:
     return holds(user, f"reconciliation.{right}", queue)
 
 
+# However deep the line is: one question.
+HAS_STARTED = """
+    WITH RECURSIVE line AS (
+        SELECT id, parent_id FROM workflows_run WHERE id = %(run)s
+        UNION ALL
+        SELECT above.id, above.parent_id FROM workflows_run above
+        JOIN line ON above.id = line.parent_id
+    )
+    SELECT 1 FROM line
+    JOIN reconciliation_auditentry entry ON entry.object = 'run:' || line.id
+    WHERE entry.verb = %(verb)s AND starts_with(entry.actor, %(actor)s)
+    LIMIT 1
+"""
+
+
 def has_started(user: User, run: Run) -> bool:
     """Whether a run, or one that it descends from, was started by `user`, as the record says."""
-    objects = []
-    line: Run | None = run
-    while line is not None:
-        objects.append(f"run:{line.pk}")
-        line = line.parent
-    started = AuditEntry.objects.filter(object__in=objects, verb=STARTED)
-    return started.filter(actor__startswith=f"user:{user.pk} ").exists()
+    with connection.cursor() as cursor:
+        cursor.execute(HAS_STARTED, {"run": run.pk, "verb": STARTED, "actor": f"user:{user.pk} "})
+        return cursor.fetchone() is not None
 
 
 def why_not_decide(user: User, hold: Hold) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.urls import reverse
 
@@ -88,10 +88,3 @@ def waiting_row(operation: Operation) -> WaitingRow:
         next_move="its outcome is asked for first" if sent else "it is sent for the first time",
         since=operation.created_at,
     )
-
-
-def banner_stops(user: User | AnonymousUser) -> list[DispatchStop]:
-    """What every page says is stopped: the newest first. One query."""
-    if not isinstance(user, User):
-        return []
-    return list(access.visible_stops(user).order_by("-at")[:3])

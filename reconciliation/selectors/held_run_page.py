@@ -67,12 +67,12 @@ def held_run_page(
 def decide_parts(
     hold: Hold, decisions: list[Decision], user: User, attempted: Attempted
 ) -> DecideParts:
+    kept = draft_of(user, hold.case_id)
     if hold.state != HoldState.OPEN:
         for decision in decisions:
             decision.hold = hold
-        return decided_parts(decisions, user, attempted)
+        return decided_parts(decisions, user, attempted, kept)
     ground = ground_of(hold)
-    kept = draft_of(user, hold.case_id)
     options = run_options(ground, user, drafted(attempted, kept))
     return open_parts(ground, user, options, (), attempted, kept)
 

@@ -52,7 +52,7 @@ def providers_page(user: User, now: datetime) -> ProvidersPage:
         .prefetch_related("stops", "queues")
         .order_by("name")[:MOST]
     )
-    decided = access.with_deciders(queue for each in rows for queue in all_queues_of(each))
+    decided = access.with_deciders([queue.pk for each in rows for queue in all_queues_of(each)])
     return ProvidersPage(
         rows=tuple(row_of(provider, now, decided) for provider in rows),
         setup_url=reverse("admin:reconciliation_provider_changelist") if user.is_staff else "",

@@ -12,10 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from reconciliation import access
-from reconciliation.core.states import HoldState
-from reconciliation.models import Operation
-from reconciliation.selectors import operation_page
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
+from reconciliation.selectors.case import load_case
+from reconciliation.selectors.operation_page import page_of_case
 from reconciliation.selectors.thread import thread_at
 from reconciliation.services.asking import ask_for, may_ask
 from reconciliation.views.deciding import (
@@ -34,8 +33,7 @@ from workflows.views.requests import SeeOther, SignedIn, asks_for, nothing_new
 @require_safe
 def operation(request: SignedIn, operation: UUID) -> HttpResponse:
     """The case, or what is new of it."""
-    found = access.operation_for(request.user, operation)
-    context = context_of(request, found)
+    context = context_of(request, operation)
     if asks_for(request, "live"):
         return nothing_new(request, context["page"].seen) or render(
             request, "reconciliation/_refreshed.html", context
@@ -79,7 +77,7 @@ def operation_ask(request: SignedIn, operation: UUID) -> HttpResponse:
     ask_for(found, request.user)
     if not request.htmx:
         return SeeOther(f"{reverse('operation', args=[found.pk])}#says")
-    return render(request, "reconciliation/_refreshed.html", context_of(request, found))
+    return render(request, "reconciliation/_refreshed.html", context_of(request, found.pk))
 
 
 def case_of(request: SignedIn, operation: UUID) -> DecidedCase:
@@ -89,22 +87,22 @@ def case_of(request: SignedIn, operation: UUID) -> DecidedCase:
         url=reverse("operation", args=[found.pk]),
         template="reconciliation/operation.html",
         decided="reconciliation/_decided.html",
-        context=partial(context_of, request, found),
+        context=partial(context_of, request, found.pk),
         hold=lambda hold: found.holds.filter(pk=hold).first(),
     )
 
 
 def context_of(
-    request: SignedIn, found: Operation, attempted: Attempted = NOTHING_ATTEMPTED
+    request: SignedIn, operation: UUID, attempted: Attempted = NOTHING_ATTEMPTED
 ) -> Context:
     """One context for the page and all its fragments, read anew."""
     now = database_now()
-    found = access.operation_for(request.user, found.pk)
-    hold = found.holds.filter(state=HoldState.OPEN).select_related("queue").first()
+    found = access.operation_for(request.user, operation)
+    case = load_case(found, request.user, now)
     return {
-        "page": operation_page(found, request.user, now, attempted),
+        "page": page_of_case(case, attempted),
         "now": now,
-        "may_ask": may_ask(found, hold, request.user),
+        "may_ask": may_ask(found, case.hold, request.user),
         # Asked for by the whole page alone.
         "thread": cache(partial(thread_at, {"operation": found}, request.user, now)),
     }
