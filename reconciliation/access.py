@@ -34,14 +34,13 @@ from reconciliation.models import (
     ReviewQueue,
 )
 from workflows.access import visible_runs, visible_tenants
+from workflows.core.proposals import Answer
 from workflows.models import Tenant
 from workflows.rights import holds, objects_with
 from workflows.services.runs import STARTED
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
-
-    from workflows.models import Run
 
 
 # What a hold is shown with.
@@ -312,40 +311,59 @@ def may_answer_for(user: User, queue: ReviewQueue) -> bool:
 
 
 def standing_of(user: User, hold: Hold) -> Standing:
-    """How `user` stands to a hold, whose run, queue and open proposal come with it."""
+    """How `user` stands to a hold, whose run, queue, operation and open proposal come with it."""
     seconds = user.is_superuser if hold.queue is None else has_right(user, "second", hold.queue)
+    started, approved = part_in(user, hold)
     return Standing(
         decides=may_decide(user, hold),
         seconds=seconds,
-        started=hold.run is not None and has_started(user, hold.run),
+        started=started,
         proposed=hold.proposal is not None and hold.proposal.by_id == user.pk,
+        approved=approved,
     )
 
 
-def has_right(user: User, right: str, queue: ReviewQueue) -> bool:
-    return holds(user, f"reconciliation.{right}", queue)
-
-
-# However deep the line is: one question.
-HAS_STARTED = """
+# However deep the line of runs is; of a write, what was approved when it was first proposed, too.
+PART_IN = """
     WITH RECURSIVE line AS (
         SELECT id, parent_id FROM workflows_run WHERE id = %(run)s
         UNION ALL
         SELECT above.id, above.parent_id FROM workflows_run above
         JOIN line ON above.id = line.parent_id
     )
-    SELECT 1 FROM line
-    JOIN reconciliation_auditentry entry ON entry.object = 'run:' || line.id
-    WHERE entry.verb = %(verb)s AND starts_with(entry.actor, %(actor)s)
-    LIMIT 1
+    SELECT EXISTS (
+        SELECT FROM line JOIN reconciliation_auditentry entry ON entry.object = 'run:' || line.id
+        WHERE entry.verb = %(started)s AND starts_with(entry.actor, %(actor)s)
+    ), EXISTS (
+        SELECT FROM workflows_proposal first
+        JOIN workflows_proposal anew USING (root)
+        JOIN workflows_approval answer ON answer.proposal_id = anew.id
+        WHERE first.id = %(proposal)s AND answer.by_id = %(user)s AND answer.answer = %(approve)s
+    )
 """
 
 
-def has_started(user: User, run: Run) -> bool:
-    """Whether a run, or one that it descends from, was started by `user`, as the record says."""
+def part_in(user: User, hold: Hold) -> tuple[bool, bool]:
+    """Whether `user` has started the hold's run, or one that it descends from, as the record says,
+    and approved its write; with one question."""
+    if hold.run_id is None:
+        return False, False
+    asked = {
+        "run": hold.run_id,
+        "started": STARTED,
+        "actor": f"user:{user.pk} ",
+        "proposal": hold.operation.proposal_id if hold.operation is not None else None,
+        "user": user.pk,
+        "approve": Answer.APPROVE.value,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(HAS_STARTED, {"run": run.pk, "verb": STARTED, "actor": f"user:{user.pk} "})
-        return cursor.fetchone() is not None
+        cursor.execute(PART_IN, asked)
+        started, approved = cursor.fetchone() or (False, False)
+    return started, approved
+
+
+def has_right(user: User, right: str, queue: ReviewQueue) -> bool:
+    return holds(user, f"reconciliation.{right}", queue)
 
 
 def why_not_decide(user: User, hold: Hold) -> str:
