@@ -76,7 +76,6 @@ def provider_for(user: User, slug: str) -> Provider:
     found = (
         visible_providers(user)
         .select_related("contract_version", "default_queue")
-        .prefetch_related("stops", "queues")
         .filter(slug=slug)
         .first()
     )

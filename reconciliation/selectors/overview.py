@@ -38,19 +38,26 @@ from reconciliation.selectors.overview_ledger import (
     Open,
     WrongEffect,
     by_provider,
+    newest_of_day,
     open_operations,
     providers_of,
     stretch_of,
     wrong_effects,
 )
-from reconciliation.selectors.overview_needs import HoldCounts, hold_counts, needs_of
+from reconciliation.selectors.overview_needs import (
+    HoldCounts,
+    hold_counts,
+    most_urgent,
+    need_of,
+)
 from workflows.access import visible_tenants
 from workflows.core.charts import Chart, Value, columns, shares, strip
 from workflows.core.durations import age
 from workflows.models import Run
 from workflows.pages import Link
 from workflows.selectors.health import health
-from workflows.selectors.run_hours import RunHours, run_hours
+from workflows.selectors.run_hours import RunHours, run_hours, runs_by_hour
+from workflows.selectors.together import together
 from workflows.selectors.words import counted
 from workflows.worker_pages import Health
 
@@ -93,18 +100,25 @@ def standing(user: User, now: datetime) -> Standing:
 
 def overview_page(user: User, now: datetime, known: Standing) -> OverviewPage:
     """The page for `user`; `known` is what `standing` found at `now`."""
-    rows = open_operations(known.tenants, now)
+    without_outcome, otherwise, of_day, providers, by_hour, mine = together(
+        open_operations(known.tenants, now),
+        wrong_effects(known.tenants, now),
+        newest_of_day(known.tenants, now),
+        providers_of(user),
+        runs_by_hour(known.tenants, now),
+        most_urgent(user),
+    )
+    rows = [Open(*row) for row in without_outcome]
     silent = [row for row in rows if row.has_no_outcome]
-    wrong = wrong_effects(known.tenants, now)
+    wrong = [WrongEffect(*row) for row in otherwise]
     kinds = Counter(each.kind for each in wrong)
-    stretch = stretch_of(known.tenants, now)
-    providers = providers_of(user)
-    hours = run_hours(known.tenants, now)
+    stretch = stretch_of(of_day, now)
+    hours = run_hours(by_hour, now)
     return OverviewPage(
         verdict=verdict_of(silent, known.counts, kinds[DOUBLE]),
         health=known.health,
         figures=figures_of(silent, kinds[FAILED_CHECK], kinds[DOUBLE], stretch.day, now),
-        needs=needs_of(user, now) if known.counts.mine else (),
+        needs=tuple(need_of(hold, now) for hold in mine),
         mine=known.counts.mine,
         total=known.counts.total,
         providers=lines_of(providers[:PROVIDERS_SHOWN], rows),

@@ -51,11 +51,11 @@ def hold_counts(user: User, now: datetime) -> HoldCounts:
     )
 
 
-def needs_of(user: User, now: datetime) -> tuple[Need, ...]:
+def most_urgent(user: User) -> QuerySet[Hold]:
     """The most urgent cases of `user`."""
     mine: QuerySet[Hold] = access.open_holds(user).filter(theirs(user))
-    rows = mine.select_related(*SHOWN_WITH).order_by("due_at", "pk")[:NEEDS_SHOWN]
-    return tuple(need_of(hold, now) for hold in rows)
+    shown = mine.select_related(*SHOWN_WITH).defer("event__body")
+    return shown.order_by("due_at", "pk")[:NEEDS_SHOWN]
 
 
 def need_of(hold: Hold, now: datetime) -> Need:

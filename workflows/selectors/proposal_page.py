@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from workflows.approval_pages import (
@@ -25,10 +26,12 @@ from workflows.core.proposals import Answer, Asked, ProposalState
 from workflows.models import Approval, AuthorisationRecord, Proposal
 from workflows.pages import Fact, Link
 from workflows.selectors.approvals import url_of
+from workflows.selectors.together import together
 from workflows.selectors.words import heading, money
 from workflows.services import renewals
 from workflows.services.answers import Standing, asking_about, standing_to, why_not
-from workflows.services.authorising import sealed_of
+from workflows.services.authorising import Rows, answers_to, askers_of, sealed_of
+from workflows.services.policies import policies_over
 
 RECORDS = 20
 TITLES = {
@@ -75,14 +78,21 @@ def proposal_page(
         rights: what this person may do with the tenant.
     """
     state = ProposalState(proposal.state)
-    answers = list(proposal.answers.order_by("at", "id"))
+    answers, askers, policies, earlier, records = together(
+        answers_to(proposal),
+        askers_of(proposal),
+        policies_over(proposal.tenant_id)[:1],
+        proposed_before(proposal)[:1],
+        AuthorisationRecord.objects.filter(proposal=proposal).order_by("-id")[:RECORDS],
+    )
     payloads = "view_payloads" in rights
-    asking = asking_about(proposal, rights=False)
+    rows = Rows(answers, askers, next(iter(policies), None))
+    asking = asking_about(proposal, rights=False, rows=rows)
     lacks = "" if "approve_actions" in rights else f"may not approve for {proposal.tenant.name}"
     standing = standing_to(user, asking, lacks, answers)
     form, why_no_form = form_of(proposal, now, standing, typed or {}, errors or {})
     verdict = asking.answered(now) if state is ProposalState.OPEN else None
-    before = proposed_before(proposal)
+    before = next(iter(earlier), None)
     plain = sealed_of(proposal)
     return ProposalPage(
         id=proposal.pk,
@@ -99,7 +109,7 @@ def proposal_page(
         differences=differing(before, proposal, plain, payloads) if before else (),
         answers=tuple(given(answer) for answer in answers),
         checks=lines_of(verdict) if verdict else (),
-        records=records_of(proposal),
+        records=tuple(record_line(row) for row in records),
         form=form,
         why_no_form=why_no_form,
         again_url=again_of(proposal, state) if "control_runs" in rights else "",
@@ -146,10 +156,10 @@ def facts_of(proposal: Proposal) -> tuple[Fact, ...]:
 # --- what was asked before ----------------------------------------------------------------------
 
 
-def proposed_before(proposal: Proposal) -> Proposal | None:
-    """What the same step of the same run has proposed before this one."""
+def proposed_before(proposal: Proposal) -> QuerySet[Proposal]:
+    """What the same step of the same run has proposed before this one, the latest first."""
     earlier = Proposal.objects.filter(run=proposal.run_id, step=proposal.step, pk__lt=proposal.pk)
-    return earlier.order_by("-pk").first()
+    return earlier.order_by("-pk")
 
 
 def said_before(before: Proposal) -> str:
@@ -186,11 +196,6 @@ def lines_of(verdict: Verdict) -> tuple[CheckLine, ...]:
     return tuple(
         CheckLine("passed" if each.passed else "failed", each.said) for each in verdict.findings
     )
-
-
-def records_of(proposal: Proposal) -> tuple[RecordLine, ...]:
-    rows = AuthorisationRecord.objects.filter(proposal=proposal).order_by("-id")[:RECORDS]
-    return tuple(record_line(row) for row in rows)
 
 
 def record_line(row: AuthorisationRecord) -> RecordLine:

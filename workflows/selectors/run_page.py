@@ -15,26 +15,27 @@ from workflows.core.explain import explain
 from workflows.core.run_facts import RunFacts, WholePause
 from workflows.core.states import RunState
 from workflows.core.words import who
-from workflows.models import Run
+from workflows.models import Match, Run, Wait
 from workflows.pages import GraphStep, Paused, RunPage
-from workflows.selectors.explanations import facts_about
+from workflows.selectors.explanations import Known, facts_about
 from workflows.selectors.paging import address
 from workflows.selectors.run_cards import lease_rows, output_cards
 from workflows.selectors.run_children import (
+    child_rows,
     children_of,
     link_to,
     marks_of,
-    parent_of,
     place_in_parent,
 )
 from workflows.selectors.run_controls import controls_of
 from workflows.selectors.run_graph import graph_of
-from workflows.selectors.run_history import history_of, past_of
+from workflows.selectors.run_history import history_of, history_rows
 from workflows.selectors.run_log import log_page, own_entries
 from workflows.selectors.run_parts import run_parts
 from workflows.selectors.run_timeline import timeline_of
-from workflows.selectors.run_waits import waits_of_run, with_waits
+from workflows.selectors.run_waits import wait_rows, waits_shown, with_waits
 from workflows.selectors.run_why import why_of
+from workflows.selectors.together import together
 from workflows.selectors.words import heading
 
 if TYPE_CHECKING:
@@ -64,16 +65,23 @@ def run_page(
         children: pages the runs that it started.
         zone: in which the time axis is labelled.
     """
-    history = history_of(run, payloads=payloads)
-    waits = waits_of_run(run)
-    past_waits = waits if before is None else waits_of_run(run, before)
+    asked = history_rows(run, payloads=payloads, before=before)
+    counted, started, own_waits, matches, earlier, theirs, *lists = together(
+        *child_rows(run, children),
+        *wait_rows(run),
+        *(wait_rows(run, before) if before else (Wait.objects.none(), Match.objects.none())),
+        *asked.rows,
+    )
+    history, past = history_of(asked, lists)
+    waits = waits_shown(own_waits, matches)
+    past_waits = waits_shown(earlier, theirs) if before else waits
     parts = with_waits(run_parts(run, user, before=before), waits, past_waits)
-    facts = facts_about(run, parts)
-    past = history if before is None else past_of(history, before)
+    facts = facts_about(run, parts, Known(own_waits, history.workers))
+    past = past if before else history
     log, older = log_page(chain(own_entries(past, parts), parts.log), before)
     leases = lease_rows(history)
     url = reverse("run", args=[run.pk])
-    parent = parent_of(run)
+    parent = run.parent
     page = RunPage(
         id=run.pk,
         title=heading(run),
@@ -98,7 +106,7 @@ def run_page(
         parent=link_to(parent) if parent else None,
         parent_place=place_in_parent(run, parent),
         graph=graph_of(history, parts, now),
-        children=children_of(run, now, children),
+        children=children_of(run, counted, started, now, children),
         children_page=children,
         waits=waits,
         outputs=output_cards(history, payloads=payloads),

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import QuerySet
@@ -29,9 +30,17 @@ READERS: dict[str, Reader] = {
     "DateTimeField": datetime.fromisoformat,
     "DecimalField": Decimal,
     "DurationField": parse_duration,
+    "FloatField": float,
     "JSONField": lambda value: json.dumps(value, default=float),
+    "TimeField": time.fromisoformat,
     "UUIDField": UUID,
 }
+# What JSON gives as a driver does.
+AS_THEY_ARE = (
+    *("AutoField", "BigAutoField", "BigIntegerField", "BooleanField", "CharField", "EmailField"),
+    *("IntegerField", "PositiveIntegerField", "PositiveSmallIntegerField", "SlugField"),
+    *("SmallIntegerField", "TextField", "URLField"),
+)
 
 
 def together(*lists: QuerySet[Any]) -> tuple[list[Any], ...]:
@@ -40,7 +49,9 @@ def together(*lists: QuerySet[Any]) -> tuple[list[Any], ...]:
     What a list prefetches takes its own queries, as ever.
     """
     asked = [Asked(each) for each in lists]
-    parts = ", ".join(each.sql for each in asked)
+    if not any(each.sql for each in asked):
+        return tuple([] for _ in asked)
+    parts = ", ".join(each.sql or "NULL" for each in asked)
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {parts}", [value for each in asked for value in each.params])
         found = cursor.fetchone() or ()
@@ -56,7 +67,7 @@ class Asked:
         try:
             sql, self.params = self._compiler.as_sql(with_col_aliases=True)
         except EmptyResultSet:  # it knows, without asking, that it has none
-            self.sql, self.params = "NULL", ()
+            self.sql, self.params = "", ()
         else:
             # As text, so that it is read here, and amounts stay exact.
             self.sql = f"(SELECT json_agg(part)::text FROM ({sql}) part)"  # noqa: S608 (Django's)
@@ -85,7 +96,10 @@ def reader_of(expression: Any) -> Reader:
     field = expression.output_field
     while field.remote_field is not None:
         field = field.target_field
-    return READERS.get(field.get_internal_type(), as_it_is)
+    while isinstance(field, ArrayField):  # of texts and numbers, with which nothing is to be done
+        field = field.base_field
+    kind = field.get_internal_type()
+    return as_it_is if kind in AS_THEY_ARE else READERS[kind]
 
 
 def as_it_is(value: Any) -> Any:

@@ -41,6 +41,7 @@ from workflows.rights import holds
 from workflows.services import audit, renewals
 from workflows.services.authorising import (
     Asking,
+    Rows,
     approvals_of,
     doing_of,
     groups_of,
@@ -265,17 +266,17 @@ def end_proposal(proposal: Proposal, target: ProposalState) -> None:
     log.info("proposal.ended", proposal=str(proposal.pk), state=str(target))
 
 
-def asking_about(proposal: Proposal, *, rights: bool = True) -> Asking:
+def asking_about(proposal: Proposal, *, rights: bool = True, rows: Rows | None = None) -> Asking:
     """The question that the write will be, as far as it is known now.
 
     Args:
-        rights: as `approvals_of`.
+        rights, rows: as `approvals_of`.
     """
-    approvals = replace(approvals_of(proposal, proposal.tenant, rights=rights), closed="")
+    approvals = approvals_of(proposal, proposal.tenant, rights=rights, rows=rows)
     return Asking(
         request=request_of(proposal, proposal.tenant, doing_of(proposal)),
-        approvals=approvals,
-        version=policy_for(proposal.tenant_id),
+        approvals=replace(approvals, closed=""),
+        version=rows.version if rows else policy_for(proposal.tenant_id),
         tenant=proposal.tenant,
         proposal=proposal,
         run=proposal.run_id,

@@ -8,13 +8,14 @@ one that holds the run for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
 from workflows.core.boundary.canonical import action_of, amount_text
 from workflows.core.boundary.evaluate import evaluate
@@ -94,8 +95,10 @@ def standing_of(subject: Subject) -> tuple[bool, frozenset[str]]:
     """
     match subject.type:
         case SubjectType.PERSON:
-            user = User.objects.filter(username=subject.id, is_active=True).first()
-            return user is not None, groups_of(user) if user else frozenset()
+            user = User.objects.filter(username=subject.id, is_active=True)
+            # One row, without a name, where there is no group.
+            groups = list(user.values_list("groups__name", flat=True))
+            return bool(groups), frozenset(name for name in groups if name)
         case SubjectType.AGENT | SubjectType.SERVICE:
             known = ServiceAccount.objects.filter(kind=subject.type, slug=subject.id, active=True)
             return known.exists(), frozenset()
@@ -120,11 +123,25 @@ def what_lacks(user: User, tenant: Tenant) -> str:
     return ""
 
 
-def proposers_of(proposal: Proposal) -> frozenset[Subject]:
+@dataclass(frozen=True)
+class Rows:
+    """What the approvals of a proposal are taken from, where it was read already."""
+
+    answers: Sequence[Approval]
+    askers: Sequence[tuple[str, ...]]
+    version: PolicyVersion | None
+
+
+def answers_to(proposal: Proposal) -> QuerySet[Approval]:
+    """In their order, with who gave them and their groups."""
+    rows = proposal.answers.select_related("by").prefetch_related("by__groups")
+    return rows.order_by("at", "id")
+
+
+def askers_of(proposal: Proposal) -> QuerySet[Proposal, tuple[str, ...]]:
     """Who asked, and for whom: of the proposal and of each that asked for the same before it."""
     chain = Proposal.objects.filter(root=proposal.root)
-    named = chain.values_list("proposed_by", "on_behalf_of", "asked_by")
-    return frozenset(Subject.parse(text) for row in named for text in row if text)
+    return chain.values_list("proposed_by", "on_behalf_of", "asked_by")
 
 
 def approvals_of(
@@ -134,6 +151,7 @@ def approvals_of(
     operation: UUID | None = None,
     *,
     rights: bool = True,
+    rows: Rows | None = None,
 ) -> Approvals:
     """What was approved, as it counts now.
 
@@ -141,24 +159,27 @@ def approvals_of(
         doing: what is about to be sent; None: nothing yet, and nothing is compared.
         operation: the one that wants to use the approval.
         rights: whether each approver is asked for, which a page does not.
+        rows: where they were read already.
     """
+    answers = rows.answers if rows else list(answers_to(proposal))
+    askers = rows.askers if rows else askers_of(proposal)
     return Approvals(
         expires_at=proposal.expires_at,
-        given=given_to(proposal, tenant, rights),
+        given=given_in(answers, proposal, tenant if rights else None),
         changed=changed_from(proposal, doing) if doing is not None else (),
         used=proposal.used_by is not None and proposal.used_by != operation,
-        proposers=proposers_of(proposal),
+        proposers=frozenset(Subject.parse(text) for row in askers for text in row if text),
         closed=CLOSED[ProposalState(proposal.state)],
     )
 
 
-def given_to(proposal: Proposal, tenant: Tenant, rights: bool) -> tuple[Given, ...]:
-    """Every approval of a proposal, as it counts now."""
-    rows = proposal.answers.select_related("by").prefetch_related("by__groups")
-    answers = list(rows.order_by("at", "id"))
+def given_in(
+    answers: Sequence[Approval], proposal: Proposal, tenant: Tenant | None
+) -> tuple[Given, ...]:
+    """Every approval among the `answers` to a proposal, as it counts now."""
     latest = {answer.subject: answer for answer in answers}
     return tuple(
-        as_given(answer, latest[answer.subject], proposal, tenant if rights else None)
+        as_given(answer, latest[answer.subject], proposal, tenant)
         for answer in answers
         if answer.answer == Answer.APPROVE
     )
