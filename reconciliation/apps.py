@@ -13,7 +13,7 @@ class ReconciliationConfig(AppConfig):
     verbose_name = "Operations and review"
 
     def ready(self) -> None:
-        from reconciliation.selectors.run_parts import run_parts
+        from reconciliation.selectors.run_parts import ROWS, run_parts
         from reconciliation.services.addressing import pass_on
         from reconciliation.services.audit import add_entry
         from reconciliation.services.bulk import hint_open_actions
@@ -51,7 +51,7 @@ class ReconciliationConfig(AppConfig):
         register_recorder(add_entry)
         register_open(OpenParts())
         register_renewals(Renewals())
-        register_run_parts(run_parts)
+        register_run_parts(run_parts, ROWS)
         post_migrate.connect(load_contracts, sender=self)
 
 

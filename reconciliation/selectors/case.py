@@ -21,6 +21,7 @@ from reconciliation.models import (
     Decision,
     DecisionDraft,
     DecisionProposal,
+    DispatchStop,
     Evidence,
     Hold,
     Operation,
@@ -62,6 +63,7 @@ class Case:
     workers: Mapping[UUID, str]
     draft: DecisionDraft | None  # what the reader has typed and not sent
     near: Sequence[Operation]  # that a decision has linked to it
+    stops: Sequence[DispatchStop]  # in force over it
     sees_provider: bool
 
     @cached_property
@@ -144,6 +146,7 @@ def load_case(operation: Operation, user: User, now: datetime) -> Case:
         workers=named((row.worker for row in transmissions), known),
         draft=next(iter(drafts), None),
         near=near,
+        stops=stops,
         sees_provider=bool(provider),
     )
 

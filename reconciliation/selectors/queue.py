@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import User
 from django.db.models import CharField, Count, Exists, Max, Min, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Cast
 from django.urls import reverse
@@ -44,11 +44,6 @@ from workflows.selectors.paging import address, as_uuid
 from workflows.selectors.words import label_of, title_of
 
 WORDS_SHOWN = 80  # characters of the latest note in a row
-
-
-def needs_you_count(user: User | AnonymousUser) -> int:
-    """How many open holds this person may see; none for nobody."""
-    return access.open_holds(user).count() if isinstance(user, User) else 0
 
 
 def review_page(

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db.models import Prefetch, QuerySet
 
 from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, HoldReason, Sentence
+from reconciliation.core.rota import changes_at
 from reconciliation.core.states import DecisionKind
 from reconciliation.decision_pages import Recorded
 from reconciliation.models import (
@@ -23,7 +24,7 @@ from reconciliation.models import (
 )
 from reconciliation.pages import Owner, Window
 from reconciliation.services.providers import contract_of
-from reconciliation.services.rota import on_call_at
+from reconciliation.services.rota import on_call_at, rota_of
 
 SOON = timedelta(hours=1)
 
@@ -126,6 +127,12 @@ def owner_of(hold: Hold, user: User | None, now: datetime) -> Owner | None:
     if len(owners) == 1:
         return Owner(name_of(owners[0]), you=owners[0] == user)
     return Owner(hold.queue.name, group=True, you=user in owners)
+
+
+def next_on_call(hold: Hold, now: datetime) -> datetime | None:
+    """When somebody else is on call for a hold, whose queue comes as for `owner_of`."""
+    queue: Any = hold.queue
+    return changes_at(rota_of(queue.its_shifts), now) if queue else None
 
 
 def owners_of(hold: Hold) -> list[User]:

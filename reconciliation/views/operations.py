@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache, partial
+from http import HTTPStatus
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -15,6 +17,7 @@ from reconciliation import access
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
 from reconciliation.selectors.case import load_case
 from reconciliation.selectors.operation_page import page_of_case
+from reconciliation.selectors.operation_stamp import operation_stamp, turns_at
 from reconciliation.selectors.thread import thread_at
 from reconciliation.services.asking import ask_for, may_ask
 from reconciliation.views.deciding import (
@@ -25,20 +28,25 @@ from reconciliation.views.deciding import (
     keep_draft,
     second,
 )
-from workflows.services.clock import database_now
-from workflows.views.requests import SeeOther, SignedIn, asks_for, nothing_new
+from workflows.selectors.stamps import Stamp
+from workflows.views.requests import Seen, SeeOther, SignedIn, asks_for
 
 
 @login_required
 @require_safe
 def operation(request: SignedIn, operation: UUID) -> HttpResponse:
     """The case, or what is new of it."""
-    context = context_of(request, operation)
-    if asks_for(request, "live"):
-        return nothing_new(request, context["page"].seen) or render(
-            request, "reconciliation/_refreshed.html", context
-        )
-    return render(request, "reconciliation/operation.html", context)
+    polled, before = asks_for(request, "live"), Seen.by(request)
+    stamp = operation_stamp(request.user, operation)
+    if polled and before.is_of(stamp):
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    context = context_of(request, operation, stamp=stamp)
+    if not polled:
+        return render(request, "reconciliation/operation.html", context)
+    context["news"] = before.shown != context["shown"]
+    if not context["news"] and not stamp.rows:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return render(request, "reconciliation/_refreshed.html", context)
 
 
 @login_required
@@ -93,14 +101,23 @@ def case_of(request: SignedIn, operation: UUID) -> DecidedCase:
 
 
 def context_of(
-    request: SignedIn, operation: UUID, attempted: Attempted = NOTHING_ATTEMPTED
+    request: SignedIn,
+    operation: UUID,
+    attempted: Attempted = NOTHING_ATTEMPTED,
+    stamp: Stamp | None = None,
 ) -> Context:
     """One context for the page and all its fragments, read anew."""
-    now = database_now()
+    # What changes from here on is news to the first poll.
+    stamp = stamp or operation_stamp(request.user, operation)
+    now = stamp.now
     found = access.operation_for(request.user, operation)
     case = load_case(found, request.user, now)
+    page = page_of_case(case, attempted)
+    seen = Seen(stamp.rows, int(turns_at(case).timestamp()), page.seen)
     return {
-        "page": page_of_case(case, attempted),
+        "page": replace(page, seen=str(seen)),
+        "shown": page.seen,
+        "news": True,
         "now": now,
         "may_ask": may_ask(found, case.hold, request.user),
         # Asked for by the whole page alone.

@@ -1,7 +1,8 @@
 """What a page asks of the database: so much at most, however much there is to show.
 
 An administrator walks through every page that can be reached from the first one, and through each
-part of them that htmx asks for; rights are not asked about there, so others send one statement more.
+part of them that htmx asks for. Of an administrator no rights are asked, of others with one
+statement more.
 """
 
 from __future__ import annotations

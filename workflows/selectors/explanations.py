@@ -116,7 +116,7 @@ def facts_of(runs: Sequence[Run], known: Known | None = None) -> dict[UUID, RunF
     )
     give_first(waiting, got)
     if known is not None:
-        waiting = known.waits[::-1]
+        waiting = list(known.waits[::-1])
     workers = seen_workers(alive)
     holders = {run.lease_owner for run in runs if run.lease_owner}
     gathered = Gathered(

@@ -241,7 +241,7 @@ def present_attempt(run: Run) -> Attempt | None:
     )
 
 
-def totals_in(runs: Sequence[UUID]) -> QuerySet[Attempt, dict[str, Any]]:
+def totals_in(runs: Sequence[UUID]) -> QuerySet[Any, Any]:
     """The ended attempts of each of `runs` counted by step, in the order in which they began."""
     committed = Q(state=AttemptState.COMMITTED, output_form__isnull=False)
     return (

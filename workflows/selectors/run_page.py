@@ -32,6 +32,7 @@ from workflows.selectors.run_graph import graph_of
 from workflows.selectors.run_history import history_of, history_rows
 from workflows.selectors.run_log import log_page, own_entries
 from workflows.selectors.run_parts import run_parts
+from workflows.selectors.run_stamp import turns_at
 from workflows.selectors.run_timeline import timeline_of
 from workflows.selectors.run_waits import wait_rows, waits_shown, with_waits
 from workflows.selectors.run_why import why_of
@@ -55,8 +56,9 @@ def run_page(
     before: datetime | None = None,
     children: str = "",
     zone: tzinfo = UTC,
-) -> RunPage:
-    """The page of `run` at `now` for `user`, who may see it. A bounded number of queries.
+) -> tuple[RunPage, datetime]:
+    """The page of `run` at `now` for `user`, who may see it, and until when it stays so while no
+    row of it changes. A bounded number of queries.
 
     Args:
         payloads: this person may see its outputs too.
@@ -118,7 +120,8 @@ def run_page(
         refused=history.refused,
         moving=is_moving(facts),
     )
-    return replace(page, seen=fingerprint(page, parts.seen))
+    until = turns_at(run, own_waits, parts, now)
+    return replace(page, seen=fingerprint(page, parts.seen)), until
 
 
 def fingerprint(page: RunPage, seen: str) -> str:
