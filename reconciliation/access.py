@@ -113,8 +113,7 @@ def visible_holds(user: User) -> QuerySet[Hold]:
     within = Q(queue__in=visible_queues(user))
     if user.is_superuser:
         within |= Q(queue=None)
-    tenants = visible_tenants(user)
-    return Hold.objects.filter(within, Q(run__tenant__in=tenants) | Q(event__tenant__in=tenants))
+    return Hold.objects.filter(within, tenant__in=visible_tenants(user))
 
 
 def visible_operations(user: User) -> QuerySet[Operation]:
@@ -409,15 +408,12 @@ def visible_channels(user: User) -> QuerySet[Channel]:
 
 # As `open_holds`, counted: each page that is open asks for it twice a minute.
 OPEN_NOW = """
-    SELECT count(*), statement_timestamp() FROM reconciliation_hold hold
-    LEFT JOIN workflows_run run ON run.id = hold.run_id
-    LEFT JOIN workflows_event event ON event.id = hold.event_id
-    WHERE hold.state = 'open'
-        AND (hold.queue_id = ANY (%(queues)s::uuid[])
-            OR %(any_queue)s AND hold.queue_id IS NOT NULL
-            OR %(no_queue)s AND hold.queue_id IS NULL)
-        AND (%(any_tenant)s
-            OR coalesce(run.tenant_id, event.tenant_id) = ANY (%(tenants)s::uuid[]))
+    SELECT count(*), statement_timestamp() FROM reconciliation_hold
+    WHERE state = 'open'
+        AND (queue_id = ANY (%(queues)s::uuid[])
+            OR %(any_queue)s AND queue_id IS NOT NULL
+            OR %(no_queue)s AND queue_id IS NULL)
+        AND (%(any_tenant)s OR tenant_id = ANY (%(tenants)s::uuid[]))
 """
 
 

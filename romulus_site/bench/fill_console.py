@@ -122,6 +122,7 @@ EVIDENCE_COLUMNS = {
 HOLD_COLUMNS = {
     "id": HOLD,
     "run": RUN,
+    "tenant": PICKED.format(kind="tenants"),
     "operation": OPERATION.format(k=OPERATIONS_PER_RUN),
     "queue": PICKED.format(kind="queues"),
     "reason": REASON,
