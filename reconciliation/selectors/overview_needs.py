@@ -55,7 +55,7 @@ COUNTED = f"""
 """  # noqa: S608 (constants)
 
 
-def hold_counts(user: User, now: datetime) -> tuple[tuple[str, ...], HoldCounts]:
+def hold_counts(user: User, now: datetime) -> tuple[tuple[str | None, ...], HoldCounts]:
     """The newest run and operation, whosever they are, and the open holds of `user`, counted."""
     with connection.cursor() as cursor:
         cursor.execute(COUNTED, access.of_open_holds(user) | {"now": now})
