@@ -51,10 +51,12 @@ NOT_POLLED = NEVER_CHANGED | BY_NAME_ALONE | OWN
 
 @pytest.fixture
 def held(client: Client, destination: RunningDestination) -> Operation:
-    """A comment whose answer was lost; `client` is signed in as its owner."""
+    """A comment whose answer was lost, some time ago; `client` is signed in as its owner."""
     ready_provider("desk", destination.url)
     client.force_login(person())
-    return held_operation(destination)
+    operation = held_operation(destination)
+    Transmission.objects.update(in_flight_until=Now())
+    return operation
 
 
 def stop(operation: Operation) -> None:
