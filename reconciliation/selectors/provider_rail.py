@@ -14,7 +14,7 @@ from reconciliation.core.facts import Dispatch
 from reconciliation.models import DispatchStop, Provider, ReviewQueue
 from reconciliation.pages import Owner
 from reconciliation.provider_pages import HolderRow, Switch
-from reconciliation.selectors.dispatch_page import COUNTED, row_of, visible_waiting
+from reconciliation.selectors.dispatch_page import counts_waiting, row_of, scope_of
 from reconciliation.services.dispatch import Scope
 
 MOST_HOLDERS = 50
@@ -50,13 +50,16 @@ def switch_of(
     *,
     may_switch: bool,
 ) -> Switch:
+    waits = counts_waiting([Scope(provider), *map(scope_of, stops)], user) if stops else (0,)
     return Switch(
         state=str(state),
         url=reverse("dispatch_change") if may_switch else "",
         # While nothing is stopped nothing waits for that.
-        waits=visible_waiting(Scope(provider), user)[:COUNTED].count() if stops else 0,
+        waits=waits[0],
         per_second=settings.ROMULUS_RELEASE_PER_SECOND,
-        stops=tuple(row_of(stop, user) for stop in stops),
+        stops=tuple(
+            row_of(stop, user, number) for stop, number in zip(stops, waits[1:], strict=True)
+        ),
     )
 
 

@@ -198,6 +198,11 @@ def load(run: Run, before: datetime | None = None) -> Rows:
     shown, transmissions, evidence, holds, decisions, stops = (rows[::-1] for rows in lists[:6])
     known, switches, answer, owners, shifts = lists[6:]
     give_people(holds, owners, shifts)
+    of_id = {operation.pk: operation for operation in shown}
+    for hold in holds:  # why one was closed is told from these
+        hold.run, hold.operation = run, of_id.get(hold.operation_id) or hold.operation
+    for operation in shown:
+        operation.run = run
     unsettled = unsettled_among(shown)
     return Rows(
         run=run,

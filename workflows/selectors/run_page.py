@@ -34,7 +34,7 @@ from workflows.selectors.run_log import log_page, own_entries
 from workflows.selectors.run_parts import run_parts
 from workflows.selectors.run_stamp import turns_at
 from workflows.selectors.run_timeline import timeline_of
-from workflows.selectors.run_waits import wait_rows, waits_shown, with_waits
+from workflows.selectors.run_waits import late_beside, wait_rows, waits_shown, with_waits
 from workflows.selectors.run_why import why_of
 from workflows.selectors.together import together
 from workflows.selectors.words import heading
@@ -75,8 +75,9 @@ def run_page(
         *asked.rows,
     )
     history, past = history_of(asked, lists)
-    waits = waits_shown(own_waits, matches)
-    past_waits = waits_shown(earlier, theirs) if before else waits
+    late = late_beside([*own_waits, *earlier])
+    waits = waits_shown(own_waits, matches, late)
+    past_waits = waits_shown(earlier, theirs, late) if before else waits
     parts = with_waits(run_parts(run, user, before=before), waits, past_waits)
     facts = facts_about(run, parts, Known(own_waits, history.workers))
     past = past if before else history

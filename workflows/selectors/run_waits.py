@@ -40,10 +40,11 @@ def wait_rows(run: Run, before: datetime | None = None) -> tuple[QuerySet[Wait],
     return with_first_events(waits.order_by("-pk")[:WAITS_SHOWN])
 
 
-def waits_shown(rows: Sequence[Wait], matches: Sequence[Match]) -> tuple[RunWait, ...]:
-    """What those rows say, the newest wait first; one query where one of them is over."""
+def waits_shown(
+    rows: Sequence[Wait], matches: Sequence[Match], late: Mapping[UUID, Sequence[Event]]
+) -> tuple[RunWait, ...]:
+    """What those rows say, the newest wait first, with what came too late for them."""
     give_first(rows, matches)
-    late = late_beside(rows)
     return tuple(shown(wait, late.get(wait.pk, [])) for wait in rows)
 
 
