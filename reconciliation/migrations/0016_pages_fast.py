@@ -19,10 +19,19 @@ BEGIN
 END $$;
 CREATE TRIGGER tenant BEFORE INSERT OR UPDATE OF run_id, event_id, tenant_id ON reconciliation_hold
 FOR EACH ROW EXECUTE FUNCTION reconciliation_hold_tenant();
+CREATE FUNCTION reconciliation_holds_follow() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE reconciliation_hold SET tenant_id = NEW.tenant_id WHERE run_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER holds_follow AFTER UPDATE OF tenant_id ON workflows_run
+FOR EACH ROW EXECUTE FUNCTION reconciliation_holds_follow();
 UPDATE reconciliation_hold SET tenant_id = NULL;
 SET CONSTRAINTS ALL IMMEDIATE;
 """
 FILL_IN_BACK = """
+DROP TRIGGER holds_follow ON workflows_run;
+DROP FUNCTION reconciliation_holds_follow();
 DROP TRIGGER tenant ON reconciliation_hold;
 DROP FUNCTION reconciliation_hold_tenant();
 """
