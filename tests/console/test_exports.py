@@ -14,16 +14,19 @@ import zipfile
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from guardian.shortcuts import assign_perm
 
 from reconciliation.exports import verify
 from reconciliation.models import AuditEntry, Operation
 from reconciliation.sealing import seal
 from reconciliation.services.audit import add_entry, first_broken_entry, hash_of
+from reconciliation.services.notes import comment
 from tests.deciding import KEEP_HOLDING, decide
 from tests.destination import RunningDestination
 from tests.factories import (
@@ -364,6 +367,20 @@ def test_what_was_sent_and_said_is_for_those_who_may_see_payloads(
     case = json.loads((folder / "case.json").read_text())
     assert "parameters_redacted" not in case["operation"]
     assert case["payloads"].startswith("left out")
+
+
+def test_what_people_said_in_a_queue_is_for_those_who_may_see_that(
+    client: Client, held: Operation
+) -> None:
+    comment(open_hold_of(held), person(), "The desk calls back at nine.", uuid4())
+    sees_runs_alone = Client()
+    user = person("auditor_1")
+    assign_perm("workflows.view_tenant", user, held.run.tenant)
+    sees_runs_alone.force_login(user)
+    url = reverse("operation_export", args=[held.pk])
+    for reads, told in ((client, True), (sees_runs_alone, False)):
+        answer: Any = reads.post(url)
+        assert (b"calls back at nine" in b"".join(answer)) is told
 
 
 def test_markup_of_others_is_text_on_its_page(client: Client, held: Operation) -> None:
