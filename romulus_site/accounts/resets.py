@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import smtplib
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import structlog
 from allauth.account import app_settings
@@ -77,7 +78,7 @@ def mail(user: User, site: str) -> None:
     """Plain text: nothing in it is markup, so nothing has to be escaped."""
     text = TEXT.format(
         username=user.get_username(),
-        site=site,
+        site=urlsplit(site).netloc,
         url=f"{site}{link_of(user)}",
         days=settings.PASSWORD_RESET_TIMEOUT // 86_400,
     )

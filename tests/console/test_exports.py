@@ -162,10 +162,12 @@ def test_exporting_is_on_record_with_the_digest_of_what_was_exported(
     entry = AuditEntry.objects.latest("seq")
     assert (entry.actor, entry.verb) == (f"user:{person().pk} reviewer_1", "exported")
     assert entry.object == f"operation:{held.pk}"
-    digest = hashlib.sha256((unpacked / "case.json").read_bytes()).hexdigest()
-    assert entry.detail == {
+    digests = {
+        name: hashlib.sha256((unpacked / file).read_bytes()).hexdigest()
+        for name, file in verify.NAMED.items()
+    }
+    assert entry.detail == digests | {
         "form": "evidence pack",
-        "case_sha256": digest,
         "payloads": True,
         "entries": 3,
     }
@@ -192,6 +194,15 @@ def replaced(path: Path, old: str, new: str) -> None:
 
 def change_case(folder: Path) -> None:
     replaced(folder / "case.json", '"unknown"', '"acknowledged"')
+
+
+def change_page(folder: Path) -> None:
+    replaced(folder / "index.html", "reviewer_1", "reviewer_2")
+
+
+def hide_by_style(folder: Path) -> None:
+    style = folder / "pack.css"
+    style.write_text(f"{style.read_text()}\ntable {{ display: none; }}\n")
 
 
 def change_entry(folder: Path) -> None:
@@ -234,6 +245,8 @@ def pass_for_first_rule(folder: Path) -> None:
     ("change", "said"),
     [
         (change_case, "case.json is not what was exported"),
+        (change_page, "index.html is not what was exported"),
+        (hide_by_style, "pack.css is not what was exported"),
         (change_entry, "does not say what its digest was made of"),
         (change_entry_and_its_link, "is not in the chain that ends with entry"),
         (drop_entry, "3 entries are about this case, and not all are here"),
