@@ -392,6 +392,22 @@ def test_a_session_that_has_ended_goes_to_the_login_page_and_records_nothing(
     assert unchanged(held)
 
 
+def test_without_scripts_too_one_comes_back_to_the_case_and_is_told(
+    owner: Client, held: Operation
+) -> None:
+    """Case A24: not to the address that a form goes to, which nobody can open."""
+    form = form_at(owner, url_of(held))
+    owner.logout()
+    page = f"http://testserver{url_of(held)}"
+    answer = owner.post(form.url, filled(form, "applied"), headers={"Referer": page}, follow=True)
+    assert "was not recorded in your name" in answer.content.decode()
+    back = answer.context["redirect_field_value"]
+    assert back == url_of(held)
+    elsewhere = owner.post(form.url, filled(form, "applied"), headers={"Referer": "//evil.example"})
+    assert "evil" not in elsewhere["Location"]
+    assert unchanged(held)
+
+
 def test_another_site_s_form_decides_nothing(held: Operation) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(person())
