@@ -92,7 +92,7 @@ def test_a_new_object_with_the_same_key_is_as_one_that_is_not_there(
     assert exported(client) == []
     found = client.get(reverse("search"), {"q": str(run.pk)}).context["page"]
     assert not found.groups
-    assert client.get(reverse("runs")).context["page"].runs == ()
+    assert client.get(reverse("runs")).context["page"].rows == ()
     said = io.StringIO()
     call_command("runs", "--json", stdout=said)  # whoever runs commands sees all there is
     assert json.loads(said.getvalue())

@@ -150,5 +150,5 @@ def test_a_decision_point_is_set_up_and_its_credential_never_shown(admin: Client
     admin.post(change, fields | changed)
     assert changes_of_last("set up") == {
         "credential": ["[not shown]", "[not shown]"],
-        "timeout_seconds": [2, 3],
+        "timeout_seconds": ["2.0", "3.0"],
     }
