@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from reconciliation.models import Decision, Hold, Operation
 from tests.console.posting import url_of
 from tests.console.test_browser import browser, held, page, signed_in  # noqa: F401 (fixtures)
+from tests.deciding import learnt
 from tests.factories import NOTE, owner_of
 
 pytestmark = pytest.mark.browser
@@ -99,6 +100,28 @@ def test_going_back_and_choosing_otherwise_is_refused_as_decided(
     expect(tab.locator("#record")).to_contain_text(NOTE)
     expect(tab.locator("#record")).not_to_contain_text(THEIRS)
     context.close()
+    assert Decision.objects.get().kind == "abandon"
+
+
+def test_what_became_known_meanwhile_is_read_and_what_was_typed_stays(
+    page: Page,  # noqa: F811
+    held: Operation,  # noqa: F811
+) -> None:
+    page.clock.install()
+    button = filled(page, held, "abandon")
+    learnt(held, "conflict")
+    button.click()
+    expect(page.locator("#errors")).to_contain_text("What is known has changed since you opened")
+    expect(page.get_by_label("Note for the record")).to_have_value(NOTE)
+    assert not Decision.objects.exists()
+    # Or the page has heard of it by itself, and the form is read anew before it is sent.
+    learnt(held, "absence")
+    page.clock.fast_forward(60_000)
+    page.get_by_role("link", name="Read the form anew").click()
+    expect(page.get_by_label("Note for the record")).to_have_value(NOTE)
+    expect(page.locator("#kind-abandon")).to_be_checked()
+    page.locator("form[data-decide] [data-commit]").click()
+    expect(page.locator("#record")).to_contain_text(NOTE)
     assert Decision.objects.get().kind == "abandon"
 
 

@@ -10,9 +10,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation
+from reconciliation.models import AuditEntry, Decision, Hold, Operation
 from reconciliation.services.reconcile import ask_again
 from tests.console.posting import HTMX, filled, form_at, post, url_of
+from tests.deciding import learnt
 from tests.destination import RunningDestination
 from tests.factories import (
     NOTE,
@@ -28,7 +29,6 @@ from tests.factories import (
     started_run,
     stranger,
 )
-from workflows.services.clock import database_now
 from workflows.services.results import result_of
 
 pytestmark = pytest.mark.django_db
@@ -307,12 +307,6 @@ def test_proof_that_arrived_meanwhile_wins_over_a_decision(
     assert overtaken.theirs is None
     assert "Proof arrived" in overtaken.message
     assert not Decision.objects.exists()
-
-
-def learnt(operation: Operation, kind: str) -> Evidence:
-    return Evidence.objects.create(
-        operation=operation, kind=kind, source="desk", observed_at=database_now()
-    )
 
 
 def test_what_became_known_after_the_form_was_opened_is_read_before_it_is_decided(
