@@ -16,9 +16,8 @@ from playwright.sync_api import Browser, Page, expect
 from reconciliation.models import AuditEntry, Decision, Operation
 from tests.console.posting import url_of
 from tests.console.test_browser import browser, held  # noqa: F401 (fixtures)
-from tests.factories import NOTE, person
+from tests.factories import NOTE, person, started_run
 from tests.waiting import LIMIT_SECONDS
-from workflows.models import Run
 
 pytestmark = pytest.mark.browser
 
@@ -46,7 +45,7 @@ def filtered(page: Page) -> None:
 
 
 def previewed(page: Page) -> None:
-    page.get_by_role("link", name="Preview").first.click()
+    page.locator("[data-preview]").first.click()
 
 
 def polled(page: Page) -> None:
@@ -66,9 +65,9 @@ def of_operation(held: Operation) -> str:  # noqa: F811
     return url_of(held)
 
 
-def of_run(held: Operation) -> str:  # noqa: F811
-    Run.objects.filter(pk=held.run_id).update(state="running")  # polled every few seconds
-    return reverse("run", args=[held.run_id])
+def of_run(_: Operation) -> str:
+    """One that moves, whose page polls every few seconds."""
+    return reverse("run", args=[started_run("ticket_triage").pk])
 
 
 def of_queue(_: Operation) -> str:
