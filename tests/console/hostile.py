@@ -16,7 +16,7 @@ from reconciliation.services.addressing import pass_on
 from reconciliation.services.bulk import Wanted, confirm
 from reconciliation.services.notes import ask, comment
 from reconciliation.services.saved_views import save_view
-from tests.approving import approver, proposed
+from tests.approving import approver, proposal_of
 from tests.claiming import ready_run
 from tests.deciding import ABANDON, KEEP_HOLDING, decide, propose, two_needed
 from tests.destination import RunningDestination
@@ -33,7 +33,7 @@ from tests.factories import (
 )
 from tests.scripted import scripted_provider
 from workflows.core.definitions import Workflow
-from workflows.core.intents import Intent
+from workflows.core.intents import Intent, ProposedAction
 from workflows.core.proposals import Answer
 from workflows.models import AccessToken, EventSource, Pause, ServiceAccount, Tenant, Worker
 from workflows.registry import registry
@@ -60,6 +60,26 @@ def tell_the_desk(run: RunView) -> Intent:
     )
 
 
+marked_and_approved = Workflow("tests.marked_and_approved")
+
+
+@marked_and_approved.approval(action="refunds.create")
+def ask_people(run: RunView) -> ProposedAction:
+    return ProposedAction(
+        action="refunds.create",
+        target=MARK,
+        parameters={"note": MARK},
+        summary=MARK,
+        reason=MARK,
+    )
+
+
+@marked_and_approved.write(provider="payments", approved_by=ask_people)
+def do_it(run: RunView) -> Intent:
+    approved: ProposedAction = run.output("ask_people").action
+    return approved
+
+
 def said_to_the_boundary() -> None:
     """In what is proposed, asked about it and answered, and in the policy; whoever proposes it."""
     allows: dict[str, Any] = {
@@ -69,8 +89,9 @@ def said_to_the_boundary() -> None:
     add_policy(tenant(), allows, by=administrator(), note=MARK)
     ServiceAccount.objects.create(kind="agent", slug="bot", name=MARK, owner=person())
     AccessToken.objects.create(label=MARK, tenant=tenant(), digest="")
+    registry.add(marked_and_approved)
     for _ in range(2):
-        _, asked = proposed(order=MARK, reason=MARK)
+        asked = proposal_of(advanced(start(marked_and_approved.name, {}, tenant=tenant())))
     given = Given(Answer.QUESTION, asked.parameters_digest, uuid4(), MARK)
     answer(asked.pk, approver(), given)
 
