@@ -54,8 +54,11 @@ def send_due() -> int:
     given_up, _ = PasswordReset.objects.filter(asked_at__lt=Now() - GIVEN_UP_AFTER).delete()
     if given_up:
         log.error("password_reset.given_up", number=given_up)
-    due = PasswordReset.objects.filter(next_at__lte=Now()).order_by("next_at")
-    return sum(send(person) for person in list(due.values_list("pk", flat=True)[:MOST_AT_ONCE]))
+    due = PasswordReset.objects.filter(next_at__lte=Now(), person__is_active=True)
+    return sum(
+        send(person)
+        for person in list(due.order_by("next_at").values_list("pk", flat=True)[:MOST_AT_ONCE])
+    )
 
 
 def send(person: int) -> bool:
