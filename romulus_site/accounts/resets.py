@@ -55,10 +55,8 @@ def send_due() -> int:
     if given_up:
         log.error("password_reset.given_up", number=given_up)
     due = PasswordReset.objects.filter(next_at__lte=Now(), person__is_active=True)
-    return sum(
-        send(person)
-        for person in list(due.order_by("next_at").values_list("pk", flat=True)[:MOST_AT_ONCE])
-    )
+    people = list(due.order_by("next_at").values_list("pk", flat=True)[:MOST_AT_ONCE])
+    return sum(send(person) for person in people)
 
 
 def send(person: int) -> bool:
