@@ -33,8 +33,8 @@ from tests.factories import (
 )
 from tests.scripted import scripted_provider
 from workflows.core.definitions import Workflow
-from workflows.core.intents import Intent, ProposedAction
-from workflows.core.proposals import Answer
+from workflows.core.intents import Intent
+from workflows.core.proposals import Answer, ProposedAction
 from workflows.models import AccessToken, EventSource, Pause, ServiceAccount, Tenant, Worker
 from workflows.registry import registry
 from workflows.services.answers import Given, answer
@@ -63,7 +63,7 @@ def tell_the_desk(run: RunView) -> Intent:
 marked_and_approved = Workflow("tests.marked_and_approved")
 
 
-@marked_and_approved.approval(action="refunds.create")
+@marked_and_approved.approval(action="refunds.create", expires_in=timedelta(hours=1))
 def ask_people(run: RunView) -> ProposedAction:
     return ProposedAction(
         action="refunds.create",
