@@ -241,6 +241,19 @@ def test_what_was_received_is_for_those_alone_who_may_see_payloads(
     assert "12345" not in viewer.get(reverse("event", args=[event])).content.decode()
 
 
+def test_the_rights_that_count_are_those_on_the_tenant_of_the_event(viewer: Client) -> None:
+    event = delivered(payload={"card": "4111"}).event
+    # As if its source had been moved before that was refused.
+    other = tenant("other")
+    Event.objects.get(pk=event).source.__class__.objects.update(tenant=other)
+    for right in ("view_tenant", "view_payloads", "control_runs"):
+        assign_perm(f"workflows.{right}", get_user_model().objects.get(username="viewer_1"), other)
+    page = page_of(viewer, event)
+    assert (page.body.text, page.actions) == ("", ())
+    answer = viewer.post(reverse("event_dismiss", args=[event]), {"reason": "Not ours."})
+    assert answer.status_code == HTTPStatus.NOT_FOUND
+
+
 def test_a_body_that_is_no_json_is_shown_as_text(operator: Client) -> None:
     event = delivered("a").event
     Event.objects.filter(pk=event).update(body=b"\xff\xfe<b>not json")

@@ -71,7 +71,7 @@ def test_a_secret_in_the_address_is_refused_with_a_reason() -> None:
         ({"id_path": "data["}, "id_path", "This is no JMESPath"),
         ({"type_path": "a b"}, "type_path", "This is no JMESPath"),
         ({"correlation_path": "`"}, "correlation_path", "This is no JMESPath"),
-        ({"id_path": ""}, "id_path", "Say where the event's ID stands"),
+        ({"id_path": ""}, "id_path", "of the same event cannot be told from another event."),
         ({"type_path": ""}, "type_path", "Say where the event's type stands"),
         ({"correlation_path": ""}, "correlation_path", "Say where it stands which run"),
         ({"schemas": []}, "schemas", "Give an object"),
