@@ -165,6 +165,16 @@ def test_open_waits_say_what_they_are_for_and_what_came_close(viewer: Client) ->
     assert "<mark" in text
 
 
+def test_of_all_that_came_close_the_closest_is_compared_first(viewer: Client) -> None:
+    waiting(correlation="PO-10077")
+    delivered("po-10077")
+    waiting(correlation="INV-7")
+    delivered("INV-8")
+    page = list_at(viewer)
+    assert [near.correlation for near in page.near] == ["po-10077", "INV-8"]
+    assert page.near[0].current
+
+
 def test_a_run_that_is_over_waits_no_more(viewer: Client) -> None:
     cancel_open([waiting().pk])
     page = list_at(viewer)

@@ -77,7 +77,12 @@ def test_a_secret_in_the_address_is_refused_with_a_reason() -> None:
         ({"schemas": []}, "schemas", "Give an object"),
         ({"schemas": {"paid": True}}, "schemas", "paid: a JSON Schema is an object"),
         ({"schemas": {"paid": {"type": "text"}}}, "schemas", "paid: this is no JSON Schema"),
+        ({"schemas": {"paid": {"$schema": []}}}, "schemas", "paid: its $schema is no text"),
         ({"schemas": {"": {}}}, "schemas", "A type is text"),
+        ({"schemas": {"paid": {"title": "a\x00"}}}, "schemas", "NUL"),
+        ({"schemas": {"paid": {"title": "\ud800"}}}, "schemas", "half a surrogate pair"),
+        ({"schemas": {"paid": {"maximum": float("nan")}}}, "schemas", "NaN"),
+        ({"settings": HMAC_SETTINGS | {"prefix": "\x00"}}, "settings", "NUL"),
         (
             {"schemas": {"paid": {"$ref": "https://example.com/s.json"}}},
             "schemas",
