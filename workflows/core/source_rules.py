@@ -155,9 +155,12 @@ def place_problems(scheme: Scheme, source: Configuration) -> Iterator[tuple[str,
     habits = HABITS[scheme]
     given = source.settings if isinstance(source.settings, dict) else {}
     if not (source.id_path or given.get("id_header") or habits.id_path or habits.id_header):
-        yield "id_path", (
-            "Say where the event's ID stands: without it a second delivery of the same event "
-            "cannot be told from another event."
+        yield (
+            "id_path",
+            (
+                "Say where the event's ID stands: without it a second delivery of the same event "
+                "cannot be told from another event."
+            ),
         )
     if not (source.type_path or given.get("type_header") or habits.type_path or habits.type_header):
         yield "type_path", "Say where the event's type stands: waits name the types they take."
