@@ -34,7 +34,6 @@ SHOWN_ON = {
     *("review", "review_preview", "review_notes", "review_bulk_action"),
     *("operation", "runs", "run", "held_run", "events", "event"),
     *("providers", "provider", "workers", "audit", "dispatch", "notifications"),
-    *("approvals", "approval"),
 }
 # What htmx asks a page for, by the ID of what it draws anew.
 PARTS = ("live", "news", "overview", "progress", "queue", "runs", "timeline", "workers")
