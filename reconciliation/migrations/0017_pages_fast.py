@@ -38,7 +38,10 @@ DROP FUNCTION reconciliation_hold_tenant();
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reconciliation", "0015_two_people"), ("workflows", "0007_boundary")]
+    dependencies = [
+        ("reconciliation", "0016_password_reset_pages_break"),
+        ("workflows", "0007_boundary"),
+    ]
 
     operations = [
         migrations.AddField(
