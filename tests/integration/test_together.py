@@ -58,9 +58,10 @@ def test_each_list_is_what_it_is_alone() -> None:
 
 def test_what_a_list_prefetches_comes_with_it() -> None:
     ready_provider("desk")
+    owner = person()
     (queues,) = together(ReviewQueue.objects.prefetch_related("owners"))
     with statements() as sent:
-        assert [list(queue.owners.all()) for queue in queues] == [[person()]]
+        assert [list(queue.owners.all()) for queue in queues] == [[owner]]
     assert sent == []
 
 
@@ -82,7 +83,7 @@ def rows_of_all_kinds() -> None:
     Channel.objects.create(kind="email", person=person(), address="a@example.com")
     waiting()
     delivered("c-1")
-    add_entry("user:1 ada", "looked", "run:1", {"share": 0.1, "whole": 10**20, "none": None})
+    add_entry("user:1 ada", "looked", "run:1", {"share": 0.1, "whole": 2**50, "none": None})
 
 
 def told(row: Any) -> Any:
