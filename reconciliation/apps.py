@@ -13,7 +13,8 @@ class ReconciliationConfig(AppConfig):
     verbose_name = "Operations and review"
 
     def ready(self) -> None:
-        from reconciliation.selectors.run_parts import ROWS, run_parts
+        from reconciliation.selectors.run_parts import run_parts
+        from reconciliation.selectors.run_rows import ROWS
         from reconciliation.services.addressing import pass_on
         from reconciliation.services.audit import add_entry
         from reconciliation.services.bulk import hint_open_actions

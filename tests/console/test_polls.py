@@ -27,7 +27,7 @@ from reconciliation.models import (
     Transmission,
 )
 from reconciliation.selectors.operation_stamp import STAMP as OF_OPERATION
-from reconciliation.selectors.run_parts import ROWS as OF_PARTS
+from reconciliation.selectors.run_rows import ROWS as OF_PARTS
 from reconciliation.services.audit import add_entry
 from tests.console.posting import fragment, url_of
 from tests.deciding import KEEP_HOLDING, decide
