@@ -13,6 +13,7 @@ from django.urls import reverse
 from reconciliation.models import AuditEntry, Decision, Hold, Operation
 from reconciliation.services.reconcile import ask_again
 from tests.console.posting import HTMX, filled, form_at, post, url_of
+from tests.deciding import learnt
 from tests.destination import RunningDestination
 from tests.factories import (
     NOTE,
@@ -308,6 +309,38 @@ def test_proof_that_arrived_meanwhile_wins_over_a_decision(
     assert not Decision.objects.exists()
 
 
+def test_what_became_known_after_the_form_was_opened_is_read_before_it_is_decided(
+    owner: Client, held: Operation
+) -> None:
+    form = form_at(owner, url_of(held))
+    contradicts = learnt(held, "conflict")
+    answer = post(owner, form, "abandon")
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert "What is known has changed since you opened this form" in answer.content.decode()
+    assert unchanged(held)
+    anew = answer.context["page"].decide
+    assert (anew.draft.kind, anew.draft.note) == ("abandon", NOTE)
+    assert post(owner, anew, "abandon").status_code == HTTPStatus.SEE_OTHER
+    # So that what is on record as shown is what was shown.
+    assert str(contradicts.pk) in Decision.objects.get().shown["evidence"]
+
+
+def test_that_the_provider_could_not_be_asked_meanwhile_changes_nothing(
+    owner: Client, held: Operation
+) -> None:
+    form = form_at(owner, url_of(held))
+    learnt(held, "unavailable")
+    assert post(owner, form, "abandon").status_code == HTTPStatus.SEE_OTHER
+
+
+def test_a_form_that_does_not_say_what_it_was_shown_with_decides_nothing(
+    owner: Client, held: Operation
+) -> None:
+    answer = post(owner, form_at(owner, url_of(held)), "abandon", basis="")
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert unchanged(held)
+
+
 # --- not this person's, not this way ----------------------------------------------------------
 
 
@@ -350,6 +383,22 @@ def test_a_session_that_has_ended_goes_to_the_login_page_and_records_nothing(
     assert answer["HX-Redirect"].startswith(reverse("login"))
     assert "ended=1" in answer["HX-Redirect"]
     assert str(held.pk) in answer["HX-Redirect"]
+    assert unchanged(held)
+
+
+def test_without_scripts_too_one_comes_back_to_the_case_and_is_told(
+    owner: Client, held: Operation
+) -> None:
+    """Case A24: not to the address that a form goes to, which nobody can open."""
+    form = form_at(owner, url_of(held))
+    owner.logout()
+    page = f"http://testserver{url_of(held)}"
+    answer = owner.post(form.url, filled(form, "applied"), headers={"Referer": page}, follow=True)
+    assert "was not recorded in your name" in answer.content.decode()
+    back = answer.context["redirect_field_value"]
+    assert back == url_of(held)
+    elsewhere = owner.post(form.url, filled(form, "applied"), headers={"Referer": "//evil.example"})
+    assert "evil" not in elsewhere["Location"]
     assert unchanged(held)
 
 
