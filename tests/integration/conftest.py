@@ -27,7 +27,9 @@ def hold(destination: RunningDestination) -> Hold:
 
 
 @pytest.fixture
-def lost_session(monkeypatch: pytest.MonkeyPatch) -> None:
+def lost_session() -> Iterator[None]:
     """The session is to be given up, as after an answer that only a standby gives."""
     connection.ensure_connection()
-    monkeypatch.setattr(connection, "close_at", 0)
+    before, connection.close_at = connection.close_at, 0
+    yield
+    connection.close_at = before

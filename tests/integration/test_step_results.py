@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import InterfaceError, OperationalError, close_old_connections, connection
+from django.db import InterfaceError, OperationalError
 from django.db.models.functions import Now
 from pydantic import BaseModel, field_validator
 from pytest_django import Settings
@@ -279,19 +279,6 @@ def test_an_outage_is_nobody_s_failure_and_leaves_the_attempt_to_its_lease(
     acts["act"] = lambda _: 2
     expire_lease(run)
     assert result_of(advanced(run)) == 2
-
-
-def test_a_session_that_ends_under_a_step_is_an_outage(committed_db: str) -> None:
-    def ends_it(run: RunView) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
-
-    run = ready_run(ONCE, ends_it)
-    with pytest.raises(OperationalError):
-        advance(run.pk, Keeper())
-    close_old_connections()
-    run.refresh_from_db()
-    assert (run.state, run.failure) == ("running", None)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import threading
 import time
 from uuid import UUID
 
+import psycopg
 import structlog
 from django.conf import settings
 from django.db import close_old_connections, connection
@@ -157,14 +158,19 @@ class Keeper:
 
 
 def session_has_ended() -> bool:
-    """Whether something has come on this thread's session, of which nothing was asked: its end, or
-    else a word of the server that is no reason to go on with it."""
+    """Whether this thread's session is over, without asking the server: it has told, or is gone."""
     raw = connection.connection
     if raw is None or raw.closed:
         return False  # the next statement opens one
     heard = select.poll()
     heard.register(raw.pgconn.socket, select.POLLIN)
-    return bool(heard.poll(0))
+    if not heard.poll(0):
+        return False
+    try:
+        raw.pgconn.consume_input()  # what has come may be a mere notice
+    except psycopg.OperationalError:
+        return True
+    return False
 
 
 _keeper: Keeper | None = None

@@ -20,6 +20,15 @@ FROM unnest(
 ON CONFLICT DO NOTHING
 RETURNING id, created_at, ready_at
 
+-- started_before --
+-- The runs that took these start keys first, in the order of the keys. Inputs are compared as they are
+-- kept: the database writes some numbers in another form.
+SELECT r.id, r.input = n.input::jsonb AS same
+FROM unnest(%(start_keys)s, %(inputs)s) WITH ORDINALITY AS n (start_key, input, place)
+JOIN workflows_run r
+    ON r.tenant_id = %(tenant)s AND r.workflow = %(workflow)s AND r.start_key = n.start_key
+ORDER BY n.place
+
 -- claim --
 -- Claim the first of `runs` that may be claimed: a ready one that is due, or a running one whose
 -- lease ran out (take-over, which writes the earlier attempt down as lost), and begin an attempt.
