@@ -131,8 +131,10 @@ class Keeper:
 
     def _keep(self) -> None:
         interval = self.lease / RENEWALS_PER_LEASE
-        due = time.monotonic()  # at once: whoever does not know its session cannot miss it
-        while not self._stopped.wait(min(LOOK_SECONDS, interval)):
+        # At once: nobody misses the session of a worker that has not told of one.
+        due, rest = time.monotonic(), 0.0
+        while not self._stopped.wait(rest):
+            rest = min(LOOK_SECONDS, interval)
             if session_has_ended():
                 connection.close()
             elif time.monotonic() < due:
