@@ -35,7 +35,6 @@ from reconciliation.selectors.record import record_of
 from reconciliation.selectors.sides import sides_of
 from reconciliation.selectors.words import (
     amount_of,
-    clock,
     name_of,
     owner_of,
     owners_of,
@@ -224,7 +223,7 @@ def intended_facts(case: Case) -> list[Fact]:
         Fact("Action", operation.action, code=True),
         Fact("Target", operation.target),
         Fact("Asked for by", f"step {operation.step}"),
-        Fact("Written down", clock(operation.created_at)),
+        Fact("Written down", "", at=operation.created_at),
     ]
     if operation.amount is not None:
         facts.append(Fact("Amount", amount_of(operation)))
