@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from reconciliation.models import Evidence, Hold, Operation, ReviewQueue
-from tests.approving import answered, approver, proposed
+from tests.approving import WHY, answered, approver, proposed
 from tests.console.posting import fragment
 from tests.deciding import KEEP_HOLDING, decide
 from tests.destination import RunningDestination
@@ -237,7 +237,7 @@ def test_who_approved_stands_in_the_log_and_on_the_axis(client: Client) -> None:
     answered(proposal, approver())
     page = page_at(client, f"{url_of(run)}?log=people")
     (entry,) = page.log
-    assert entry.text == f"Approved: {proposal.summary}"
+    assert entry.text == f"Approved: {proposal.summary} “{WHY}”"
     (row,) = page.timeline.people.rows
     assert (row.lane.name, row.lane.note) == (entry.by, "approved")
 
