@@ -16,7 +16,6 @@ from reconciliation.selectors.forms_shown import drafted, overtaken
 from reconciliation.selectors.record import decision_entry, hold_entries, proposal_entries
 from reconciliation.selectors.run_options import run_options
 from reconciliation.selectors.words import (
-    clock,
     give_people,
     owner_of,
     people_of,
@@ -114,7 +113,7 @@ def facts_of(hold: Hold) -> list[Fact]:
     run = hold.held_run
     facts = [
         Fact("Workflow", f"{run.workflow} v{run.version}", code=True),
-        Fact("Held since", clock(hold.opened_at)),
+        Fact("Held since", "", at=hold.opened_at),
         Fact("Helps", sentence_of(hold).settles),
     ]
     label = label_of(run)

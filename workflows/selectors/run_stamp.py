@@ -29,6 +29,11 @@ ROWS = (
         "workflows_match", "it.wait_id IN (SELECT id FROM workflows_wait WHERE run_id = %(run)s)"
     ),
     version_of("workflows_pause", "true"),
+    version_of("workflows_proposal", "it.run_id = %(run)s"),
+    version_of(
+        "workflows_approval",
+        "it.proposal_id IN (SELECT id FROM workflows_proposal WHERE run_id = %(run)s)",
+    ),
     version_of("workflows_eventsource", f"it.tenant_id = {TENANT}"),
     # What came for one of its waits, and among what those are looked for that came close to it.
     version_of(
