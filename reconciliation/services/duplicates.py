@@ -22,7 +22,7 @@ from reconciliation.core.states import EvidenceKind
 from reconciliation.models import Evidence, Operation, Provider
 from reconciliation.models.evidence import DUPLICATE_AUDIT
 from reconciliation.sealing import unseal
-from reconciliation.services.holds import locked_state, open_later_conflict, outdate_hold
+from reconciliation.services.holds import locked_state, open_later_conflict
 from reconciliation.services.ledger import WITH_PROVIDER
 from reconciliation.services.providers import contract_of
 from reconciliation.services.reconcile import asked
@@ -137,8 +137,6 @@ def keep_double(operation: Operation, resources: tuple[str, ...]) -> bool:
     failpoint("before_duplicate")
     with transaction.atomic():
         came_later = locked_state(operation).is_settled
-        if not came_later:
-            outdate_hold(operation)
         contradict(operation, f"{' and '.join(resources)} for one operation")
         for resource in new or resources[-1:]:
             Evidence.objects.create(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import structlog
-from django.db.models import F, Q
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, Facts, HoldReason
@@ -79,12 +79,6 @@ def ensure_nothing_new(operation: Operation, facts: Facts) -> None:
     """
     if operation.evidence.count() != len(facts.known):
         raise Overtaken
-
-
-def outdate_hold(operation: Operation) -> None:
-    """A record contradicts an operation that may be held, and which the caller has locked: nobody
-    decides it by what they have read before."""
-    Hold.objects.filter(operation=operation, state=HoldState.OPEN).update(version=F("version") + 1)
 
 
 def open_later_conflict(operation: Operation) -> None:

@@ -25,7 +25,7 @@ from reconciliation.core.states import EvidenceKind, OperationState
 from reconciliation.models import Evidence, Operation, Provider, Transmission
 from reconciliation.sealing import REDACTED, unseal
 from reconciliation.services.audit import add_entry
-from reconciliation.services.holds import locked_state, open_later_conflict, outdate_hold
+from reconciliation.services.holds import locked_state, open_later_conflict
 from reconciliation.services.telling import tell_contradicted
 from workflows.core.words import storable
 from workflows.services.clock import database_now
@@ -65,8 +65,6 @@ def add_record_evidence(
     conflicts = bool(broken) or not fits
     # What was given up with its outcome open, and proves to have been done, is news as well.
     for_later = state.is_settled and (conflicts or was_given_up_unseen(operation, state))
-    if conflicts and not state.is_settled:
-        outdate_hold(operation)
     if broken:
         contradict(operation, broken)
     Evidence.objects.create(

@@ -9,7 +9,6 @@ import pytest
 from django.db import transaction
 
 from reconciliation.core.classify import classify
-from reconciliation.core.errors import AlreadyDecided
 from reconciliation.core.matching import Found, compare
 from reconciliation.core.states import DecisionKind, EvidenceKind
 from reconciliation.models import Evidence, Hold, Operation, Provider
@@ -142,22 +141,6 @@ def test_an_answer_and_whoever_gives_its_send_up_do_not_lock_each_other_out(
 
 
 # --- people -----------------------------------------------------------------------------------
-
-
-def test_nobody_decides_by_what_they_have_read_before_a_conflict(
-    destination: RunningDestination,
-) -> None:
-    ready_provider("desk", destination.url)
-    operation = held_operation(destination)
-    read = answer_on(open_hold_of(operation), DecisionKind.ABANDON)
-    with beside() as do:
-        with transaction.atomic():
-            show(operation, "t_1", ticket="another")
-            deciding = do(lambda: record_decision(open_hold_of(operation).pk, person(), read))
-            wait_until_blocked()
-        with pytest.raises(AlreadyDecided, match="it has changed"):
-            deciding.result(timeout=LIMIT_SECONDS)
-    assert (the_operation().state, Run.objects.get().state) == ("held", "held")
 
 
 def test_a_record_of_what_was_given_up_meanwhile_opens_a_hold_of_its_own(
