@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import ssl
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +26,7 @@ from reconciliation.adapters.network import (
     certificates,
     connect,
 )
+from reconciliation.adapters.uptime import uptime
 from reconciliation.core.addresses import Address, Allowed
 from reconciliation.core.classify import Phase
 from reconciliation.core.contracts import Deadlines
@@ -86,7 +86,7 @@ def exchange(
     seconds: float,
 ) -> Exchange:
     """Send `request` once and read its answer; all of it within `seconds`."""
-    progress = Progress(time.monotonic() + seconds, limits)
+    progress = Progress(uptime() + seconds, limits)
     try:
         return spoken(address, allowed, request, progress)
     except Unreachable as error:

@@ -13,7 +13,6 @@ A worker that dies between the two leaves a row that says `sending`; the next at
 
 from __future__ import annotations
 
-import time
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,6 +20,7 @@ import structlog
 from django.db import transaction
 
 from reconciliation.adapters.base import Prepared, Transmitted
+from reconciliation.adapters.uptime import uptime
 from reconciliation.core.classify import UNKNOWN, Classification, Phase, Report, classify
 from reconciliation.core.contracts import Contract, Meaning
 from reconciliation.core.errors import DecisionPointUnasked, DispatchTurnedOff, RunCancelled
@@ -91,7 +91,7 @@ def begin(
     An operation that is not written down yet is opened in the same commit.
     """
     # Read first: a worker that is frozen from here on finds its time over when it thaws.
-    send_before = time.monotonic() + contract.timeout.total_seconds()
+    send_before = uptime() + contract.timeout.total_seconds()
     with transaction.atomic():
         run = lock_held(claim)
         if run.cancel_asked_at is not None:
@@ -147,7 +147,7 @@ def transmit(operation: Operation, transmission: Transmission, contract: Contrac
             operation.action,
             operation.pk,
             transmission.pk,
-            max(transmission.send_before - time.monotonic(), 0.0),
+            max(transmission.send_before - uptime(), 0.0),
         )
     except Exception as error:
         log.exception("transmission.crashed", transmission=str(transmission.pk))
