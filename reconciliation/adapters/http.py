@@ -31,6 +31,7 @@ from reconciliation.core.classify import Answer, Phase, Report
 from reconciliation.core.contracts import KeyRule
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.matching import Found
+from workflows.core.boundary.canonical import equal
 
 OK = 200
 MOST_PAGES = 20  # of a list; a longer one is not read to its end, and proves nothing
@@ -237,7 +238,7 @@ class HttpAdapter(OverHttp):
         differing = [
             path
             for path, expected in prepared.expected.items()
-            if not same(search(path, document), expected)
+            if not equal(search(path, document), expected)
         ]
         # Names alone: what stands there now may be private.
         detail = f"not as expected: {', '.join(differing)}" if differing else "as expected"
@@ -266,11 +267,6 @@ class HttpAdapter(OverHttp):
                 return {auth.header: f"Basic {base64.b64encode(credential.encode()).decode()}"}
             case "header":
                 return {auth.header: credential}
-
-
-def same(found: Any, expected: Any) -> bool:
-    """Equal, and of one kind: in Python True is 1."""
-    return type(found) is type(expected) and bool(found == expected)
 
 
 def carrying(

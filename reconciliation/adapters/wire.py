@@ -30,6 +30,7 @@ from reconciliation.adapters.network import (
 from reconciliation.core.addresses import Address, Allowed
 from reconciliation.core.classify import Phase
 from reconciliation.core.contracts import Deadlines
+from workflows.core.json_text import once_each
 
 log = structlog.get_logger(__name__)
 
@@ -68,12 +69,12 @@ class Exchange:
 
     @property
     def document(self) -> Any:
-        """The answer as JSON; None when it is none."""
+        """The answer as JSON; None when it is none, or may mean more than one thing."""
         if self.body is None:
             return None
         try:
-            return json.loads(self.body)
-        except ValueError:
+            return json.loads(self.body, object_pairs_hook=once_each)
+        except (ValueError, RecursionError):
             return None
 
 

@@ -84,8 +84,8 @@ def point(side: FarSide) -> DecisionPoint:
 
 def test_a_yes_and_its_decision_id(side: FarSide, point: DecisionPoint) -> None:
     side.answers = specified(lambda whole: whole["subject"]["id"] == "bot", id="decision-7")
-    finding, decision_id = ask_decision_point("pdp", REQUEST)
-    assert (finding.passed, decision_id) == (True, "decision-7")
+    said = ask_decision_point("pdp", REQUEST)
+    assert (said.finding.passed, said.decision_id) == (True, "decision-7")
     assert [seen.path for seen in side.seen] == [ONE]
 
 
@@ -93,10 +93,9 @@ def test_the_agent_and_whom_it_acts_for_must_both_be_allowed(
     side: FarSide, point: DecisionPoint
 ) -> None:
     side.answers = specified(lambda whole: whole["subject"]["type"] == "agent")
-    finding, _ = ask_decision_point("pdp", FOR_ADA)
-    assert not finding.passed
+    assert not ask_decision_point("pdp", FOR_ADA).finding.passed
     side.answers = specified(lambda _whole: True)
-    assert ask_decision_point("pdp", FOR_ADA)[0].passed
+    assert ask_decision_point("pdp", FOR_ADA).finding.passed
     assert [seen.path for seen in side.seen] == [ALL, ALL]
 
 
@@ -118,14 +117,14 @@ def test_whatever_is_not_a_yes_in_time_is_a_no(
     side: FarSide, point: DecisionPoint, said: Said
 ) -> None:
     side.answers = lambda _seen: said
-    assert not ask_decision_point("pdp", REQUEST)[0].passed
+    assert not ask_decision_point("pdp", REQUEST).finding.passed
     assert len(side.seen) == 1, "it is asked once, and no redirect is followed"
 
 
 def test_one_that_is_not_set_up_or_not_there_is_a_no(side: FarSide, point: DecisionPoint) -> None:
-    assert not ask_decision_point("other", REQUEST)[0].passed
+    assert not ask_decision_point("other", REQUEST).finding.passed
     side.end()
-    assert not ask_decision_point("pdp", REQUEST)[0].passed
+    assert not ask_decision_point("pdp", REQUEST).finding.passed
 
 
 def test_its_address_keeps_to_the_rules_of_providers(settings: Any, side: FarSide) -> None:
@@ -134,7 +133,7 @@ def test_its_address_keeps_to_the_rules_of_providers(settings: Any, side: FarSid
     with pytest.raises(InvalidProvider, match="ROMULUS_ALLOWED_ADDRESSES"):
         save_decision_point(made, by=administrator())
     made.save()
-    assert not ask_decision_point("pdp", REQUEST)[0].passed
+    assert not ask_decision_point("pdp", REQUEST).finding.passed
     assert side.connections == 0
 
 

@@ -41,7 +41,8 @@ from workflows.core.intents import Intent
 from workflows.core.proposals import APPROVAL_EVENT, Answer, ProposedAction
 from workflows.models import Approval, Proposal
 from workflows.registry import registry
-from workflows.services.answers import Given, answer, ask_again, source_of
+from workflows.services.answers import Given, answer, source_of
+from workflows.services.asking_again import ask_again
 from workflows.services.authorising import sealed_of
 from workflows.services.claims import claim_run
 from workflows.services.inbox import receive

@@ -18,7 +18,7 @@ from workflows.approval_pages import (
     ProposalPage,
     RecordLine,
 )
-from workflows.core.boundary.canonical import Difference, differences, leaves
+from workflows.core.boundary.canonical import Difference, differences, leaves, shown
 from workflows.core.boundary.subjects import Subject
 from workflows.core.boundary.verdict import Verdict
 from workflows.core.proposals import Answer, Asked, ProposalState
@@ -28,9 +28,10 @@ from workflows.selectors.approvals import url_of
 from workflows.selectors.words import heading, money
 from workflows.services import renewals
 from workflows.services.answers import Standing, asking_about, standing_to, why_not
-from workflows.services.authorising import sealed_of
+from workflows.services.authorising import answers_to, sealed_of
 
 RECORDS = 20
+LINES = 200  # values of one action that are shown
 TITLES = {
     Answer.APPROVE: (
         "Approve it",
@@ -75,13 +76,14 @@ def proposal_page(
         rights: what this person may do with the tenant.
     """
     state = ProposalState(proposal.state)
-    answers = list(proposal.answers.order_by("at", "id"))
+    answers = answers_to(proposal, user)
     payloads = "view_payloads" in rights
-    asking = asking_about(proposal, rights=False)
+    asks = state is ProposalState.OPEN
+    asking = asking_about(proposal, answers=answers, rights=False) if asks else None
     lacks = "" if "approve_actions" in rights else f"may not approve for {proposal.tenant.name}"
     standing = standing_to(user, asking, lacks, answers)
     form, why_no_form = form_of(proposal, now, standing, typed or {}, errors or {})
-    verdict = asking.answered(now) if state is ProposalState.OPEN else None
+    verdict = asking.answered(now) if asking else None
     before = proposed_before(proposal)
     plain = sealed_of(proposal)
     return ProposalPage(
@@ -168,11 +170,19 @@ def differing(
     if payloads:
         old |= {"parameters": sealed_of(before)["parameters"]}
         new |= {"parameters": plain["parameters"]}
-    return tuple(differences(old, new))
+    return bounded(differences(old, new))
 
 
 def as_lines(parameters: Any) -> tuple[Difference, ...]:
-    return tuple(Difference(path, None, text) for path, text in leaves(parameters))
+    return bounded([Difference(path, None, shown(value)) for path, value in leaves(parameters)])
+
+
+def bounded(lines: list[Difference]) -> tuple[Difference, ...]:
+    """The first `LINES`, and how many more there are: nobody is to think that they saw it all."""
+    more = len(lines) - LINES
+    if more <= 0:
+        return tuple(lines)
+    return (*lines[:LINES], Difference("…", None, f"{more:,} more, which are not shown here"))
 
 
 # --- answers and checks -------------------------------------------------------------------------

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db import connection, transaction
 from django.db.models import F, Max, Q
 
-from workflows.core.boundary.policy import parse_policy
+from workflows.core.boundary.policy import Document, parse_policy
 from workflows.core.errors import InvalidPolicy
 from workflows.core.words import is_storable
 from workflows.failpoints import failpoint
@@ -63,6 +63,7 @@ def add_policy(
     checked = parse_policy(document)
     if not len(note.strip()) >= MIN_NOTE or not is_storable(note.strip(), MAX_NOTE):
         raise InvalidPolicy(f"note: write {MIN_NOTE} to {MAX_NOTE:,} characters: why it changes")
+    meant = groups_meant(checked)
     failpoint("before_policy")
     with transaction.atomic():
         take_write_lock()
@@ -71,9 +72,20 @@ def add_policy(
             tenant=tenant,
             version=(last or 0) + 1,
             document=checked.model_dump(mode="json", exclude_defaults=True),
+            groups=meant,
             note=note.strip(),
             made_by=audit.actor_of(by),
         )
         audit.record(audit.actor_of(by), "set policy", f"policy:{made}", note=note.strip())
     failpoint("after_policy")
     return made
+
+
+def groups_meant(document: Document) -> dict[str, int]:
+    """The groups that a policy names. Raises `InvalidPolicy` for a name that no group has: nobody
+    could ever be what it asks for."""
+    found = dict(Group.objects.filter(name__in=document.groups).values_list("name", "pk"))
+    unknown = sorted(document.groups - found.keys())
+    if unknown:
+        raise InvalidPolicy(f"policy: there is no group {', '.join(map(repr, unknown))} here")
+    return found
