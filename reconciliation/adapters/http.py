@@ -31,7 +31,6 @@ from reconciliation.core.classify import Answer, Phase, Report
 from reconciliation.core.contracts import KeyRule
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.matching import Found
-from workflows.core.boundary.canonical import equal
 
 OK = 200
 MOST_PAGES = 20  # of a list; a longer one is not read to its end, and proves nothing
@@ -235,14 +234,7 @@ class HttpAdapter(OverHttp):
         document = self.ask(prepared.read_path, None, seconds)
         if isinstance(document, Unavailable):
             return document
-        differing = [
-            path
-            for path, expected in prepared.expected.items()
-            if not equal(search(path, document), expected)
-        ]
-        # Names alone: what stands there now may be private.
-        detail = f"not as expected: {', '.join(differing)}" if differing else "as expected"
-        return Verified(not differing, self.censor.clean(detail, 1000))
+        return self.as_expected(prepared, document)
 
     def ask(self, path: str, operation: UUID | None, seconds: float, body: Any = None) -> Any:
         """Return the JSON answer of a question, or `Unavailable`."""

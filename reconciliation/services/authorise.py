@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+import structlog
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -43,6 +44,8 @@ from workflows.services.authorising import (
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
 from workflows.services.policies import policy_for
+
+log = structlog.get_logger(__name__)
 
 UNPROVEN = (
     TransmissionState.SENDING,
@@ -119,7 +122,11 @@ def may_have_effect(operation: Operation) -> bool:
 
 def precondition(operation: Operation, contract: Contract, prepared: Prepared) -> Finding:
     adapter = adapter_of(operation.provider, contract)
-    found = adapter.read_before(prepared, contract.timeout.total_seconds())
+    try:
+        found = adapter.read_before(prepared, contract.timeout.total_seconds())
+    except Exception as error:
+        log.exception("precondition.crashed", operation=str(operation.pk))
+        found = Unavailable(f"the adapter broke ({type(error).__name__})")
     if isinstance(found, Unavailable):
         said = f"What must be true before it could not be read: {found.detail}."
         return Finding(Check.PRECONDITION, False, said)

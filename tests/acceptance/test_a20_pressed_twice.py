@@ -1,7 +1,8 @@
 """Case A20: a double click, the back button, and links that machines open before people do.
 
 Shrunk: the two clicks come together, which leaves less time between them than 60 ms. The links of
-a notification are those of the pages that it leads to, and every other one on them.
+a notification are those of the pages that it leads to, and every other one on them. Of approvals:
+`test_a20_approvals`.
 """
 
 from __future__ import annotations

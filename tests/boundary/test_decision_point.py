@@ -18,11 +18,11 @@ from reconciliation.services.decision_points import ask_decision_point, save_dec
 from tests.approving import answered, approver, policy, proposed
 from tests.contract.far_side import FarSide, Said, Seen
 from tests.destination import RunningDestination
-from tests.factories import administrator, advanced
+from tests.factories import administrator, advanced, started_run
 from tests.sending import effects
 from workflows.core.boundary.requests import Request
 from workflows.core.boundary.subjects import Subject
-from workflows.models import AuthorisationRecord
+from workflows.models import AuthorisationRecord, Proposal
 
 pytestmark = pytest.mark.django_db
 
@@ -109,6 +109,11 @@ def test_the_agent_and_whom_it_acts_for_must_both_be_allowed(
         Said(503, body=b'{"decision": true}'),
         Said(302, {"Location": "/yes"}, b'{"decision": true}'),
         Said(200, body=b"yes"),
+        Said(204, body=b""),
+        Said(200, body=b'{"decision": false, "decision": true}'),
+        Said(200, body=b'{"decision": "true"}'),
+        Said(200, body=b"[" * 100_000),
+        Said(200, body=b'{"decision": true, "x": "' + b"x" * 2_000_000 + b'"}'),
         Said(200, body=b'{"decision": true, "context": {"obligations": [{"id": "mfa"}]}}'),
     ],
     ids=lambda said: said.fault or f"{said.status}: {said.body.decode()[:20]}",
@@ -140,6 +145,7 @@ def test_its_address_keeps_to_the_rules_of_providers(settings: Any, side: FarSid
 def test_a_write_is_asked_about_just_before_it_and_a_no_holds_it(
     side: FarSide, point: DecisionPoint, payments: RunningDestination
 ) -> None:
+    side.answers = specified(lambda _whole: True)
     policy(decision_point="pdp")
     run, proposal = proposed()
     answered(proposal, approver())
@@ -155,6 +161,7 @@ def test_a_yes_lets_the_write_go_with_the_decision_on_record(
     side: FarSide, point: DecisionPoint, payments: RunningDestination
 ) -> None:
     policy(decision_point="pdp")
+    side.answers = specified(lambda _whole: True)
     run, proposal = proposed()
     answered(proposal, approver())
     side.answers = specified(
@@ -165,3 +172,27 @@ def test_a_yes_lets_the_write_go_with_the_decision_on_record(
     assert effects(payments) == 1
     row = AuthorisationRecord.objects.filter(asked="write").get()
     assert (row.allowed, row.decision_id) == (True, "decision-9")
+
+
+def test_what_it_would_not_allow_is_not_even_asked_of_people(
+    side: FarSide, point: DecisionPoint, payments: RunningDestination
+) -> None:
+    policy(decision_point="pdp")
+    side.answers = specified(lambda _whole: False, id="decision-6")
+    run = advanced(started_run("approved_refund"))
+    assert (run.state, effects(payments)) == ("held", 0)
+    assert "Nobody was asked: The bank's PDP: it says no" in run.failure["message"]
+    assert not Proposal.objects.exists()
+    row = AuthorisationRecord.objects.get()
+    assert (row.asked, row.failed, row.decision_id) == ("proposal", "decision_point", "decision-6")
+
+
+def test_while_it_does_not_answer_people_are_asked_and_nothing_is_sent(
+    side: FarSide, point: DecisionPoint, payments: RunningDestination
+) -> None:
+    policy(decision_point="pdp")
+    side.answers = lambda _seen: Said(503)
+    run, proposal = proposed()
+    answered(proposal, approver())
+    assert (advanced(run).state, effects(payments)) == ("held", 0)
+    assert "The bank's PDP: it answered 503" in Hold.objects.get(state="open").message

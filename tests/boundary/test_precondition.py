@@ -21,6 +21,7 @@ from workflows.services.runs import start
 pytestmark = pytest.mark.django_db
 
 guarded = Workflow("tests.guarded")
+expects: dict[str, Any] = {}
 
 
 @guarded.write(provider="payments")
@@ -30,7 +31,7 @@ def refund(run: RunView) -> Intent:
         target="order ORD-1",
         parameters={"order": "ORD-1", "amount": 500, "currency": "EUR"},
         summary="Refund order ORD-1",
-        precondition={"state": "paid", "refunded": 0},
+        precondition={"state": "paid", **expects},
     )
 
 
@@ -63,6 +64,7 @@ class Shop:
 @pytest.fixture
 def shop(side: FarSide) -> Shop:
     registry.add(guarded)
+    expects["refunded"] = 0
     actions = {
         name: action | {"precondition": {"path": "/orders/{order}"}}
         for name, action in ACTIONS["keyed"].items()
@@ -110,3 +112,29 @@ def test_a_provider_that_declares_no_such_reading_refuses_the_intent(shop: Shop)
     assert (run.state, shop.asked) == ("failed", [])
     assert "declares no precondition" in run.failure["message"]
     assert not Operation.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "detail"),
+    [
+        (Said(fault="drop"), "could not be read"),
+        (Said(body=b"[" * 100_000), "could not be read"),
+        (Said(body=b'{"state": "refunded", "refunded": 0, "state": "paid"}'), "could not be read"),
+        (Said(302, {"Location": "/orders/ORD-2"}), "could not be read"),
+    ],
+    ids=["no answer", "without end", "two answers in one", "elsewhere"],
+)
+def test_what_is_no_plain_answer_is_a_no(shop: Shop, said: Said, detail: str) -> None:
+    shop.side.answers = lambda _seen: said
+    run = written()
+    assert (run.state, shop.asked) == ("held", ["GET"])
+    assert detail in Hold.objects.get().message
+
+
+def test_a_one_is_no_true_however_deep_it_lies(shop: Shop) -> None:
+    expects["refunded"] = {"by": 1}
+    shop.order = {"state": "paid", "refunded": {"by": True}}
+    assert written().state == "held"
+    shop.side.seen.clear()
+    shop.order = {"state": "paid", "refunded": {"by": 1.0}}
+    assert written().state == "completed"

@@ -22,6 +22,7 @@ from workflows.core.boundary.canonical import Difference, differences, leaves, s
 from workflows.core.boundary.subjects import Subject
 from workflows.core.boundary.verdict import Verdict
 from workflows.core.proposals import Answer, Asked, ProposalState
+from workflows.core.words import seen
 from workflows.models import Approval, AuthorisationRecord, Proposal
 from workflows.pages import Fact, Link
 from workflows.selectors.approvals import url_of
@@ -53,6 +54,8 @@ LEADS = {
     ProposalState.EXPIRED: "Nobody settled it in time. Nothing was sent for it.",
     ProposalState.CANCELLED: "Its run ended or went on without it. Nothing was sent for it.",
 }
+LAPSED = "The write that it was for is held: the boundary did not allow it. Nothing was sent then."
+LAPSED_HELPS = "What the last check below names; where an approval is enough, asking for it again."
 ASKED = {
     Asked.PROPOSAL: "When it was proposed",
     Asked.WRITE: "Just before the write",
@@ -84,27 +87,29 @@ def proposal_page(
     standing = standing_to(user, asking, lacks, answers)
     form, why_no_form = form_of(proposal, now, standing, typed or {}, errors or {})
     verdict = asking.answered(now) if asking else None
+    lapsed = not asks and proposal.root in renewals.wanted([proposal.root])
+    again = reverse("approval_again", args=[proposal.pk])
     before = proposed_before(proposal)
     plain = sealed_of(proposal)
     return ProposalPage(
         id=proposal.pk,
         url=url_of(proposal),
-        title=proposal.summary,
+        title=seen(proposal.summary),
         state=state,
-        lead=lead_of(proposal, state, now),
-        helps=helps_of(state, verdict),
+        lead=LAPSED if lapsed else lead_of(proposal, state, now),
+        helps=LAPSED_HELPS if lapsed else helps_of(state, verdict),
         facts=facts_of(proposal),
         run=Link(heading(proposal.run), reverse("run", args=[proposal.run_id])),
         expires_at=proposal.expires_at,
         parameters=as_lines(plain["parameters"]) if payloads else None,
-        before=said_before(before) if before else "",
+        before=said_before(before, now) if before else "",
         differences=differing(before, proposal, plain, payloads) if before else (),
         answers=tuple(given(answer) for answer in answers),
         checks=lines_of(verdict) if verdict else (),
         records=records_of(proposal),
         form=form,
         why_no_form=why_no_form,
-        again_url=again_of(proposal, state) if "control_runs" in rights else "",
+        again_url=again if lapsed and "control_runs" in rights else "",
         overtaken=overtaken,
     )
 
@@ -141,8 +146,8 @@ def facts_of(proposal: Proposal) -> tuple[Fact, ...]:
         ("Why", proposal.reason),
         ("For", proposal.tenant.name),
     )
-    shown = tuple(Fact(term, text) for term, text in named if text)
-    return (*shown, Fact("Action", proposal.action, code=True))
+    facts = tuple(Fact(term, seen(text)) for term, text in named if text)
+    return (*facts, Fact("Action", proposal.action, code=True))
 
 
 # --- what was asked before ----------------------------------------------------------------------
@@ -154,8 +159,9 @@ def proposed_before(proposal: Proposal) -> Proposal | None:
     return earlier.order_by("-pk").first()
 
 
-def said_before(before: Proposal) -> str:
-    return f"{before.summary}. {LEADS[ProposalState(before.state)]}"
+def said_before(before: Proposal, now: datetime) -> str:
+    """Also that a write was begun with it: to approve the same again is to do it twice."""
+    return f"{seen(before.summary)}. {lead_of(before, ProposalState(before.state), now)}"
 
 
 def differing(
@@ -238,10 +244,3 @@ def form_of(
         errors=errors,
     )
     return form, ""
-
-
-def again_of(proposal: Proposal, state: ProposalState) -> str:
-    """Where the same is asked for again; empty where no write waits for that."""
-    if state is ProposalState.OPEN or proposal.root not in renewals.wanted([proposal.root]):
-        return ""
-    return reverse("approval_again", args=[proposal.pk])
