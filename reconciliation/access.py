@@ -35,14 +35,13 @@ from reconciliation.models import (
     ReviewQueue,
 )
 from workflows.access import visible_runs, visible_tenants
-from workflows.models import Tenant
+from workflows.core.proposals import Answer
+from workflows.models import Approval, Proposal, Run, Tenant
 from workflows.rights import holds, objects_with
 from workflows.services.runs import STARTED
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
-
-    from workflows.models import Run
 
 
 # What a hold is shown with.
@@ -312,29 +311,50 @@ def may_answer_for(user: User, queue: ReviewQueue) -> bool:
 
 
 def standing_of(user: User, hold: Hold) -> Standing:
-    """How `user` stands to a hold, whose run, queue and open proposal come with it."""
+    """How `user` stands to a hold, whose run, queue, operation and open proposal come with it."""
     seconds = user.is_superuser if hold.queue is None else has_right(user, "second", hold.queue)
+    started, approved = part_in(user, hold)
     return Standing(
         decides=may_decide(user, hold),
         seconds=seconds,
-        started=hold.run is not None and has_started(user, hold.run),
+        started=started,
         proposed=hold.proposal is not None and hold.proposal.by_id == user.pk,
+        approved=approved,
     )
+
+
+def part_in(user: User, hold: Hold) -> tuple[bool, bool]:
+    """Whether `user` has started the hold's run, and approved its write; with one question."""
+    if hold.run is None:
+        return False, False
+    asked = Run.objects.filter(pk=hold.run.pk)
+    row: tuple[bool, bool] = asked.values_list(
+        Exists(starts_by(user, hold.run)), Exists(approvals_by(user, hold.operation))
+    ).get()
+    return row
 
 
 def has_right(user: User, right: str, queue: ReviewQueue) -> bool:
     return holds(user, f"reconciliation.{right}", queue)
 
 
-def has_started(user: User, run: Run) -> bool:
-    """Whether a run, or one that it descends from, was started by `user`, as the record says."""
+def starts_by(user: User, run: Run) -> QuerySet[AuditEntry]:
+    """That a run, or one that it descends from, was started by `user`, as the record says."""
     objects = []
     line: Run | None = run
     while line is not None:
         objects.append(f"run:{line.pk}")
         line = line.parent
     started = AuditEntry.objects.filter(object__in=objects, verb=STARTED)
-    return started.filter(actor__startswith=f"user:{user.pk} ").exists()
+    return started.filter(actor__startswith=f"user:{user.pk} ")
+
+
+def approvals_by(user: User, operation: Operation | None) -> QuerySet[Approval]:
+    """That `user` has approved the write of `operation`, now or when it was first proposed."""
+    if operation is None or operation.proposal_id is None:
+        return Approval.objects.none()
+    root = Proposal.objects.filter(pk=operation.proposal_id).values("root")
+    return Approval.objects.filter(proposal__root__in=root, by=user, answer=Answer.APPROVE)
 
 
 def why_not_decide(user: User, hold: Hold) -> str:

@@ -94,6 +94,7 @@ class DecisionForm:
     code: str  # the last six characters of the subject's ID, to be typed
     version: int  # of the hold as it was read
     token: str  # posted once: a repeat gets the first answer
+    basis: str  # what is known, in short: the form decides nothing once that has changed
     read_at: datetime
     evidence: tuple[EvidenceChoice, ...] = ()
     draft: Draft = field(default=Draft())

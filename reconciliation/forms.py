@@ -38,7 +38,7 @@ class CaseForm(forms.Form):
     token = TokenField(error_messages={"required": INCOMPLETE})
 
     # What stands for the whole form, since no field that people see holds it.
-    HIDDEN = frozenset({"version", "token"})
+    HIDDEN = frozenset({"version", "token", "basis"})
 
     @property
     def hold(self) -> UUID:
@@ -106,6 +106,7 @@ class AnswerForm(CaseForm):
     resource = forms.CharField(required=False)
     evidence = forms.CharField(required=False)
     version = forms.IntegerField(error_messages={"required": INCOMPLETE, "invalid": INCOMPLETE})
+    basis = forms.CharField(error_messages={"required": INCOMPLETE})
     until = forms.DateTimeField(
         required=False,
         input_formats=TIME_FORMATS,
@@ -123,6 +124,7 @@ class AnswerForm(CaseForm):
             code=cleaned["code"],
             resource=cleaned["resource"],
             until=cleaned["until"],
+            basis=cleaned["basis"],
         )
 
 

@@ -1,7 +1,7 @@
 """Who may do what about one held case, and when it takes two people. Pure: rights come in as facts.
 
-Nobody decides alone what they proposed, and nobody decides at all what they started. The sentences
-are for people; an empty one means that they may.
+Nobody decides alone what they proposed, and nobody decides at all what they started or approved.
+The sentences are for people; an empty one means that they may.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from reconciliation.core.states import DecisionKind, EvidenceKind
 NOT_YOURS = "You may look at this case, and its queue's owners decide it."
 NOT_SECOND = "You may look at this case, and not confirm what others propose."
 STARTED = "You started this run, so somebody else decides."
+APPROVED = "You approved this write, so somebody else decides what became of it."
 PROPOSED = "You proposed this, so somebody else confirms."
 NOT_PROPOSED = "Only who proposed it may take it back; others confirm or refuse it."
 
@@ -31,19 +32,28 @@ class Standing:
         decides, seconds: the rights `decide` and `second` on its queue.
         started: they started its run, or the run that started it.
         proposed: the proposal that is open is theirs.
+        approved: they approved the write that is held, before it was sent.
     """
 
     decides: bool
     seconds: bool
     started: bool = False
     proposed: bool = False
+    approved: bool = False
+
+    @property
+    def why_not_impartial(self) -> str:
+        """What bars them whatever their rights; empty when nothing does."""
+        if self.started:
+            return STARTED
+        return APPROVED if self.approved else ""
 
 
 def why_not_decide(standing: Standing) -> str:
     """Why this person may neither decide nor propose."""
     if not standing.decides:
         return NOT_YOURS
-    return STARTED if standing.started else ""
+    return standing.why_not_impartial
 
 
 def why_not_confirm(standing: Standing) -> str:
@@ -52,7 +62,7 @@ def why_not_confirm(standing: Standing) -> str:
         return PROPOSED
     if not standing.seconds:
         return NOT_SECOND
-    return STARTED if standing.started else ""
+    return standing.why_not_impartial
 
 
 def why_not_withdraw(standing: Standing) -> str:

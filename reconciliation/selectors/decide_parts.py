@@ -52,7 +52,7 @@ def open_parts(
     not_yours = may_not_decide(hold, user)
     if not_yours or (proposal is not None and not proposal.is_void):
         return DecideParts(not_yours=not_yours, proposal=proposal)
-    form = form_of(hold, options, evidence, ground.now, attempted, kept)
+    form = form_of(ground, options, evidence, attempted, kept)
     return DecideParts(decide=form, proposal=proposal)
 
 

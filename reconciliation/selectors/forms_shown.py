@@ -23,6 +23,7 @@ from reconciliation.models import Decision, DecisionDraft, DecisionProposal, Hol
 from reconciliation.selectors.attempts import PAGES, Attempted, new_token, subject_of
 from reconciliation.selectors.words import DECISIONS, name_of, owners_of, proposed, recorded
 from reconciliation.services.answers import code_of
+from reconciliation.services.offers import Ground, basis_digest
 
 ONLY_OWNERS = "You can read this case, but not decide it."
 NAMED_OWNERS = 5
@@ -51,13 +52,13 @@ def drafted(attempted: Attempted, kept: DecisionDraft | None) -> Draft:
 
 
 def form_of(
-    hold: Hold,
+    ground: Ground,
     options: tuple[DecisionOption, ...],
     evidence: tuple[EvidenceChoice, ...],
-    now: datetime,
     attempted: Attempted,
     kept: DecisionDraft | None,
 ) -> DecisionForm:
+    hold = ground.hold
     subject, case = subject_of(hold), hold.case_id
     draft = drafted(attempted, kept)
     mine = attempted.of == "decide"
@@ -70,7 +71,8 @@ def form_of(
         code=code_of(case),
         version=hold.version,
         token=new_token(hold),
-        read_at=now,
+        basis=basis_digest(ground),
+        read_at=ground.now,
         evidence=evidence,
         draft=draft,
         draft_saved_at=kept.saved_at if kept and draft != attempted.draft else None,

@@ -30,6 +30,8 @@ class Answer:
         code: the last six characters of the operation's or run's ID, typed by the person.
         resource: the provider's resource, when the decision is that it was applied.
         until: how long to keep holding.
+        basis: what was known when it was read, as `offers.basis_digest` has it; empty where that
+            was not shown in a form.
     """
 
     kind: DecisionKind
@@ -39,6 +41,7 @@ class Answer:
     code: str
     resource: str = ""
     until: datetime | None = None
+    basis: str = ""
 
 
 class Verdict(StrEnum):

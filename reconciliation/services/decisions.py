@@ -34,6 +34,7 @@ from reconciliation.services.drafts import forget
 from reconciliation.services.locking import ensure_unchanged, locked
 from reconciliation.services.offers import (
     Ground,
+    ensure_as_shown,
     ensure_offered,
     ground_of,
     needs_second,
@@ -60,7 +61,8 @@ def record_decision(hold_id: UUID, user: User, answer: Answer) -> Decision | Dec
 
     Raises:
         PermissionDenied: this person may not decide this hold.
-        InvalidDecision: something the decision needs is missing; names the field.
+        InvalidDecision: something the decision needs is missing, or is known now and was not
+            when the form was read; names the field.
         AlreadyDecided: somebody decided or proposed first; carries theirs.
         NotAllowed: the decision is not offered now; says why.
     """
@@ -75,6 +77,7 @@ def record_decision(hold_id: UUID, user: User, answer: Answer) -> Decision | Dec
         end_if_void(ground)
         ensure_unchanged(hold, answer.version)
         check_answer(hold, answer)
+        ensure_as_shown(ground, answer.basis)
         ensure_offered(ground, answer.kind)
         if needs_second(hold, answer.kind):
             recorded: Decision | DecisionProposal = propose(ground, user, answer)

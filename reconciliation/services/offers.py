@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,6 +37,10 @@ HOPELESS = {
         "Undoing it at the provider by hand, then ending the run.",
     ),
 }
+NOT_AS_SHOWN = (
+    "What is known has changed since you opened this form, and nothing was recorded. It is shown "
+    "as it is now: read it, then decide on it."
+)
 ASK_FIRST = (
     "What the provider said is older than 15 minutes: ask it again first, then decide on what it "
     "says now."
@@ -128,6 +134,18 @@ def basis_of(ground: Ground) -> dict[str, Any]:
         "sends": len(ground.facts.sent),
         "said": sorted(list(verdict) for verdict in said),
     }
+
+
+def basis_digest(ground: Ground) -> str:
+    """Something short that a form carries: what a decision with it rests on, as it was shown."""
+    basis = json.dumps(basis_of(ground), sort_keys=True)
+    return hashlib.sha256(basis.encode()).hexdigest()[:16]
+
+
+def ensure_as_shown(ground: Ground, shown: str) -> None:
+    """Raises `InvalidDecision`: what is known is not what the form was shown with."""
+    if shown and shown != basis_digest(ground):
+        raise InvalidDecision("basis", NOT_AS_SHOWN)
 
 
 def tells(known: Known) -> bool:

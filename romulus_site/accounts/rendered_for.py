@@ -25,7 +25,7 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 FIELD = "rendered_for"
 # Never shown again, whoever has typed it.
-UNTOLD = ("csrfmiddlewaretoken", FIELD, "token", "version", "next", "code", "credential")
+UNTOLD = ("csrfmiddlewaretoken", FIELD, "token", "version", "basis", "next", "code", "credential")
 SECRET = ("password", "secret", "credential", "value")
 
 register = Library()

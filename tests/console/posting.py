@@ -39,6 +39,7 @@ def filled(form: DecisionForm, kind: str, **fields: Any) -> dict[str, Any]:
         "code": form.code,
         "version": form.version,
         "token": form.token,
+        "basis": form.basis,
     }
     needs = {
         "applied": {"resource": "c_1"},

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reconciliation.models import AuditEntry, Decision, Hold, Operation
+from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation
 from reconciliation.services.reconcile import ask_again
 from tests.console.posting import HTMX, filled, form_at, post, url_of
 from tests.destination import RunningDestination
@@ -28,6 +28,7 @@ from tests.factories import (
     started_run,
     stranger,
 )
+from workflows.services.clock import database_now
 from workflows.services.results import result_of
 
 pytestmark = pytest.mark.django_db
@@ -306,6 +307,44 @@ def test_proof_that_arrived_meanwhile_wins_over_a_decision(
     assert overtaken.theirs is None
     assert "Proof arrived" in overtaken.message
     assert not Decision.objects.exists()
+
+
+def learnt(operation: Operation, kind: str) -> Evidence:
+    return Evidence.objects.create(
+        operation=operation, kind=kind, source="desk", observed_at=database_now()
+    )
+
+
+def test_what_became_known_after_the_form_was_opened_is_read_before_it_is_decided(
+    owner: Client, held: Operation
+) -> None:
+    form = form_at(owner, url_of(held))
+    contradicts = learnt(held, "conflict")
+    answer = post(owner, form, "abandon")
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert "What is known has changed since you opened this form" in answer.content.decode()
+    assert unchanged(held)
+    anew = answer.context["page"].decide
+    assert (anew.draft.kind, anew.draft.note) == ("abandon", NOTE)
+    assert post(owner, anew, "abandon").status_code == HTTPStatus.SEE_OTHER
+    # So that what is on record as shown is what was shown.
+    assert str(contradicts.pk) in Decision.objects.get().shown["evidence"]
+
+
+def test_that_the_provider_could_not_be_asked_meanwhile_changes_nothing(
+    owner: Client, held: Operation
+) -> None:
+    form = form_at(owner, url_of(held))
+    learnt(held, "unavailable")
+    assert post(owner, form, "abandon").status_code == HTTPStatus.SEE_OTHER
+
+
+def test_a_form_that_does_not_say_what_it_was_shown_with_decides_nothing(
+    owner: Client, held: Operation
+) -> None:
+    answer = post(owner, form_at(owner, url_of(held)), "abandon", basis="")
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert unchanged(held)
 
 
 # --- not this person's, not this way ----------------------------------------------------------

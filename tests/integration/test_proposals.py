@@ -35,6 +35,7 @@ from reconciliation.services.corrections import CorrectionGiven, correct
 from reconciliation.services.decisions import record_decision
 from reconciliation.services.drafts import draft_of, keep
 from reconciliation.services.reconcile import ask_again
+from tests import approving
 from tests.deciding import (
     ABANDON,
     APPLIED,
@@ -182,6 +183,23 @@ def test_nobody_decides_or_confirms_what_they_started(destination: RunningDestin
     with pytest.raises(PermissionDenied, match="You started this run"):
         settle_as(hold, CONFIRM, person("starter_1"))
     Run.objects.filter(pk=run.pk).update(parent=None)
+
+
+def test_nobody_decides_or_confirms_what_they_approved(destination: RunningDestination) -> None:
+    provider = ready_provider("payments", destination.url)
+    queue = provider.default_queue
+    run, asked = approving.proposed()
+    approving.answered(asked, approving.approver())
+    owner_of(queue, "approver_1")
+    seconder_of(queue, "approver_1")
+    destination.client.arm("error_before", status=429, times=4)
+    hold = two_needed(Hold.objects.get(run=settled(run)))
+    with pytest.raises(PermissionDenied, match="You approved this write"):
+        propose(hold, ABANDON, by=person("approver_1"))
+    propose(hold, ABANDON)
+    with pytest.raises(PermissionDenied, match="You approved this write"):
+        settle_as(hold, CONFIRM, person("approver_1"))
+    assert settle_as(hold, CONFIRM, seconder_of(queue)).kind == "confirmed"
 
 
 def test_keeping_on_hold_moves_nothing_and_takes_one(two: Hold) -> None:

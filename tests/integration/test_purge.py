@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
-from django.core.files.base import ContentFile
-from django.core.management import CommandError, call_command
 from django.db import transaction
 from pytest_django import Settings
 
@@ -27,7 +22,6 @@ from tests.purging import (
     LARGE,
     MINUTE,
     SMALL,
-    age_object,
     age_purge,
     due_at,
     finished_run,
@@ -36,25 +30,12 @@ from tests.purging import (
     write,
 )
 from tests.storages import files_in, use
-from tests.waiting import wait_for
 from workflows import storage
-from workflows.core.errors import OutputsAway
-from workflows.models import Attempt, Run, Worker
+from workflows.models import Attempt, Run
 from workflows.registry import registry
-from workflows.services import orphans, purge
+from workflows.services import purge
 from workflows.services.clock import database_now
-from workflows.services.event_purge import PurgedEvents
-from workflows.services.orphans import Collected, collect_orphans
-from workflows.services.outputs import read_output
-from workflows.services.purge import (
-    AGAIN,
-    Purged,
-    due_runs,
-    is_purged_input,
-    left_alone,
-    purge_due,
-)
-from workflows.services.seldom import Seldom, collect_as
+from workflows.services.purge import AGAIN, Purged, due_runs, is_purged_input, left_alone, purge_due
 
 pytestmark = pytest.mark.django_db
 
@@ -289,215 +270,3 @@ def test_a_purge_within_a_transaction_is_refused(folder: Path) -> None:
     with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
         purge_due()
     assert len(files_in(folder)) == 1
-
-
-# --- orphans ----------------------------------------------------------------------------------
-
-
-def test_an_orphan_is_collected_once_it_is_too_old_for_a_commit(folder: Path) -> None:
-    run = finished_run(state="held", finished_at=None)
-    old, young = write(run.pk, DAY + MINUTE), write(run.pk, DAY - MINUTE)
-    referred = leave(run, "plain", LARGE)
-    age_object(referred.output["object"], 30 * DAY)
-    collected = collect_orphans(DAY)
-    assert collected == Collected(objects=1, bytes=10, young=1)
-    assert files_in(folder) == sorted([young, referred.output["object"]])
-    assert old not in files_in(folder)
-    assert read_output(referred) == LARGE
-
-
-def test_what_a_late_worker_brought_is_no_orphan() -> None:
-    run = finished_run()
-    late = leave(run, "plain", LARGE, "superseded")
-    age_object(late.output["object"], 30 * DAY)
-    assert collect_orphans(DAY) == Collected()
-    assert is_kept(late)
-
-
-def test_the_object_of_a_purged_output_is_an_orphan(folder: Path) -> None:
-    run = finished_run()
-    attempt = leave(run, "plain", LARGE)
-    age_object(attempt.output["object"], 30 * DAY)
-    Attempt.objects.update(purged_at=database_now())
-    assert collect_orphans(DAY).objects == 1
-    assert files_in(folder) == []
-
-
-def test_what_is_not_ours_is_left_alone(folder: Path) -> None:
-    elsewhere = write(uuid4(), 30 * DAY)  # another installation's, or newer than our backup
-    run = finished_run()
-    write(run.pk, 30 * DAY)
-    names = ["readme.txt", "backups/dump.sql", f"{run.pk}/x", f"abcdef/{run.pk}/x", "abcdef/x/y"]
-    for name in names:
-        storage.outputs().save(name, ContentFile(b"x"))
-        age_object(name, 30 * DAY)
-    assert collect_orphans(DAY) == Collected(objects=1, bytes=10, unknown=1)
-    assert files_in(folder) == sorted([elsewhere, *names])
-
-
-def test_the_empty_folder_of_a_finished_run_goes(folder: Path) -> None:
-    over, going_on = finished_run(), finished_run(state="held", finished_at=None)
-    for run in (over, going_on):
-        write(run.pk, 30 * DAY)
-    collect_orphans(DAY)
-    assert not (folder / storage.folder_of(over.pk)).exists()
-    assert (folder / storage.folder_of(going_on.pk)).exists()  # it may be about to write there
-
-
-def test_orphans_are_found_page_by_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orphans, "BATCH", 2)
-    for _ in range(5):
-        write(finished_run().pk, 30 * DAY)
-    assert collect_orphans(DAY).objects == 5
-    assert files_in(folder) == []
-
-
-def test_an_orphan_that_cannot_be_deleted_keeps_no_other(settings: Settings, folder: Path) -> None:
-    for _ in range(2):
-        write(finished_run().pk, 30 * DAY)
-    use(settings, folder, kinds.DeletesNothing)
-    assert collect_orphans(DAY) == Collected(failed=2)
-
-
-def test_a_storage_that_lists_nothing_is_no_empty_storage(settings: Settings, folder: Path) -> None:
-    use(settings, folder, kinds.IsAway)
-    with pytest.raises(OutputsAway, match="does not list"):
-        collect_orphans(DAY)
-
-
-def test_without_any_object_there_is_nothing_to_collect() -> None:
-    assert collect_orphans(DAY) == Collected()
-
-
-# --- the command ------------------------------------------------------------------------------
-
-
-def said(*arguments: str) -> str:
-    out = io.StringIO()
-    call_command("purge", *arguments, stdout=out)
-    return out.getvalue()
-
-
-def told(*arguments: str) -> Any:
-    return json.loads(said(*arguments, "--json"))
-
-
-def test_a_dry_run_changes_nothing_and_says_what_a_purge_would_do(folder: Path) -> None:
-    run = finished_run(30 * DAY)
-    attempt = leave(run, "plain", LARGE)
-    leave(run, "sealed", SMALL)
-    write(run.pk, 30 * DAY)
-    write(finished_run().pk, 30 * DAY)
-    would = told("--dry-run", "--orphans")
-    run.refresh_from_db()
-    assert (would["dry_run"], would["purged"]["objects"], would["orphans"]["objects"]) == (
-        True,
-        2,
-        2,
-    )
-    assert len(files_in(folder)) == 3
-    assert is_kept(attempt)
-    assert run.input == SMALL
-    assert run.purge_at == due_at(run)
-
-    did = told("--orphans")
-    assert did["purged"] == would["purged"]
-    assert did["orphans"]["objects"] == 1  # the other one went with its run
-    assert files_in(folder) == []
-
-
-def test_without_being_asked_for_orphans_stay(folder: Path) -> None:
-    write(finished_run().pk, 30 * DAY)
-    assert told() == {
-        "dry_run": False,
-        "purged": asdict(Purged()),
-        "events": asdict(PurgedEvents()),
-        "orphans": None,
-        "left_alone": [],
-    }
-    assert len(files_in(folder)) == 1
-
-
-def test_the_command_says_it_in_lines() -> None:
-    leave(finished_run(11 * DAY), "plain", LARGE)
-    finished_run(11 * DAY, version=99)
-    write(uuid4(), 30 * DAY)
-    lines = said("--orphans").splitlines()
-    assert lines[0].startswith("1 runs purged: 1 outputs, 1 inputs, 1 objects, ")
-    assert lines[1].startswith("0 orphans collected")
-    assert "1 folders of runs that this database lacks" in lines[2]
-    assert "1 runs of tests.purged version 99" in lines[3]
-    assert said("--dry-run").startswith("It would be: ")
-
-
-def test_the_command_fails_when_objects_are_left(settings: Settings, folder: Path) -> None:
-    leave(finished_run(11 * DAY), "plain", LARGE)
-    write(finished_run().pk, 30 * DAY)
-    use(settings, folder, kinds.DeletesNothing)
-    for arguments, sentence in (((), "objects of 1 runs"), (("--orphans",), "1 orphans")):
-        with pytest.raises(CommandError, match=sentence) as caught:
-            said(*arguments)
-        assert caught.value.returncode == 1
-
-
-def test_the_command_says_that_the_storage_is_away(settings: Settings, folder: Path) -> None:
-    use(settings, folder, kinds.IsAway)
-    with pytest.raises(CommandError, match="IsAway"):
-        said("--orphans")
-
-
-# --- by themselves ----------------------------------------------------------------------------
-
-
-def test_a_duty_is_done_when_its_time_has_come_and_not_at_the_start_of_a_process() -> None:
-    done: list[int] = []
-    duty = Seldom("test", lambda: done.append(1), seconds=3600)
-    assert [duty(), duty()] == [0, 0]
-    soon = Seldom("test", lambda: done.append(1), seconds=0.05)
-    assert soon() == 0
-    wait_for(soon, "it is time")
-    wait_for(lambda: done == [1], "it is done")
-
-
-def test_a_duty_that_hangs_holds_up_nothing_and_is_not_begun_again() -> None:
-    begun: list[int] = []
-    hangs = [True]
-
-    def work() -> None:
-        begun.append(1)
-        wait_for(lambda: not hangs[0], "the storage answers")
-
-    duty = Seldom("test", work, seconds=0)
-    assert [duty(), duty(), duty()] == [1, 0, 0]
-    hangs[0] = False
-    wait_for(lambda: not duty.is_at_work(), "it is done")
-    assert begun == [1]
-    assert duty() == 1
-    wait_for(lambda: not duty.is_at_work(), "it is done again")
-
-
-def test_a_duty_that_fails_is_done_again() -> None:
-    done: list[int] = []
-
-    def work() -> None:
-        done.append(1)
-        raise OutputsAway("the storage is away")
-
-    duty = Seldom("test", work, seconds=0)
-    duty()
-    for number in (1, 2):
-        wait_for(lambda number=number: (duty(), len(done) >= number)[1], "it is done")
-    wait_for(lambda: not duty.is_at_work(), "it is done")
-
-
-def test_the_eldest_live_worker_collects_orphans(folder: Path) -> None:
-    write(finished_run().pk, 30 * DAY)
-    elder, younger = (
-        Worker.objects.create(host="here", pid=1, workflows=[], seen_at=database_now())
-        for _ in range(2)
-    )
-    collect_as(younger.pk)
-    assert len(files_in(folder)) == 1
-    Worker.objects.filter(pk=elder.pk).update(seen_at=database_now() - DAY)  # it is gone
-    collect_as(younger.pk)
-    assert files_in(folder) == []

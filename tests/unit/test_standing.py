@@ -19,7 +19,7 @@ from reconciliation.core.standing import (
 from reconciliation.core.states import DecisionKind, EvidenceKind
 from tests.unit.facts import BLIND, LOOKED_UP, S, at, facts, known, sent
 
-EVERY = [Standing(*each) for each in product([False, True], repeat=4)]
+EVERY = [Standing(*each) for each in product([False, True], repeat=5)]
 WEIGHTY = [
     kind
     for kind in DecisionKind
@@ -30,12 +30,14 @@ WEIGHTY = [
 @pytest.mark.parametrize("standing", EVERY, ids=str)
 def test_who_may_what(standing: Standing) -> None:
     decides, confirms = not why_not_decide(standing), not why_not_confirm(standing)
-    assert decides == (standing.decides and not standing.started)
-    assert confirms == (standing.seconds and not standing.started and not standing.proposed)
+    impartial = not (standing.started or standing.approved)
+    assert decides == (standing.decides and impartial)
+    assert confirms == (standing.seconds and impartial and not standing.proposed)
     assert (not why_not_withdraw(standing)) == standing.proposed
-    # Whatever the rights: nobody confirms what they proposed, and nobody settles what they began.
+    # Whatever the rights: nobody confirms what they proposed, and nobody settles what they began or
+    # approved.
     assert not (confirms and standing.proposed)
-    assert not (standing.started and (decides or confirms))
+    assert impartial or not (decides or confirms)
 
 
 @pytest.mark.parametrize(
