@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from reconciliation.models import Hold, Provider
+from reconciliation.models import Hold, Operation, Provider
+from reconciliation.services.reconcile import reconcile
 from tests.approving import answered, approver, policy, proposed
 from tests.destination import RunningDestination
 from tests.factories import advanced, person, ready_provider, switched, tenant
 from tests.sending import effects
-from workflows.models import Approval, Proposal, Run
+from workflows.models import Approval, Proposal
 from workflows.services.asking_again import ask_again
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +65,9 @@ def test_approved_and_not_dispatched_it_is_checked_again_and_is_open_again(
     assert advanced(run).state == "waiting"
     leave()
     switched(payments, "on")
-    Run.objects.filter(pk=run.pk).update(state="ready", wake_at=None)
+    operation = Operation.objects.get(due_at__isnull=False)
+    Operation.objects.filter(pk=operation.pk).update(due_at=Now())
+    reconcile(operation.pk)
     assert advanced(run).state == "held"
     assert effects(destination) == 0
     hold = Hold.objects.get(state="open")
