@@ -76,6 +76,18 @@ def test_who_became_the_agents_owner_since_has_approved_nothing(
     assert "approver_1 has proposed it" in Hold.objects.get().message
 
 
+def test_who_has_started_a_run_does_not_approve_what_it_proposes(
+    payments: RunningDestination,
+) -> None:
+    given = {"order": "ORD-7001", "amount": "125.00"}
+    user = approver()
+    run = advanced(start("approved_refund", given, tenant=tenant(), by=user))
+    with pytest.raises(NotEntitled, match="somebody else"):
+        answered(proposal_of(run), user)
+    answered(proposal_of(run), approver("second_1"))
+    assert advanced(run).state == "completed"
+
+
 @pytest.mark.usefixtures("payments")
 @pytest.mark.parametrize("written", ["ada", "Ada", "ADA", "\uff21da"])
 def test_a_name_that_is_written_otherwise_hides_nobody(written: str) -> None:

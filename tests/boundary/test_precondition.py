@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from reconciliation.adapters.base import Connection, Prepared, Unavailable, Verified
+from reconciliation.adapters.registry import adapter_for
 from reconciliation.models import Hold, Operation, Provider
 from reconciliation.rehearsal.providers import ACTIONS
 from tests.contract.far_side import FarSide, Said, Seen
+from tests.contract.lanes import CONTRACTS, LOOPBACK
 from tests.factories import advanced, ready_provider, tenant
 from workflows.core.definitions import Workflow
 from workflows.core.intents import Intent
@@ -138,3 +141,29 @@ def test_a_one_is_no_true_however_deep_it_lies(shop: Shop) -> None:
     shop.side.seen.clear()
     shop.order = {"state": "paid", "refunded": {"by": 1.0}}
     assert written().state == "completed"
+
+
+@pytest.mark.parametrize(("slug", "family"), [("stripe-v1", "v1"), ("stripe-v2", "v2")])
+def test_at_stripe_it_is_read_the_same_way(side: FarSide, slug: str, family: str) -> None:
+    action = {
+        "path": f"/{family}/refunds",
+        "precondition": {"path": f"/{family}/charges/{{charge}}"},
+    }
+    settings = {"headers": {"Stripe-Version": "2024-06-20"}, "actions": {"refunds.create": action}}
+    connection = Connection(side.url, "acct_1", "", "sk_test_1", settings, LOOPBACK)
+    by = adapter_for(slug, connection, CONTRACTS[slug])
+    path = by.precondition_path("refunds.create", {"charge": "ch_1/../x", "amount": 500})
+    expected = {"refunded": False, "amount_refunded": 0}
+    asked = Prepared("POST", "", {}, b"", expected=expected, read_path=path)
+    side.answers = lambda _seen: Said(body=b'{"refunded": false, "amount_refunded": 0}')
+    found = by.read_before(asked, 5)
+    assert isinstance(found, Verified)
+    assert found.met
+    (seen,) = side.seen
+    assert (seen.method, seen.path) == ("GET", f"/{family}/charges/ch_1%2F..%2Fx")
+    side.answers = lambda _seen: Said(body=b'{"refunded": true, "amount_refunded": 500}')
+    found = by.read_before(asked, 5)
+    assert isinstance(found, Verified)
+    assert not found.met
+    side.answers = lambda _seen: Said(404, body=b'{"error": {"type": "invalid_request_error"}}')
+    assert isinstance(by.read_before(asked, 5), Unavailable)

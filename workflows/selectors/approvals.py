@@ -21,7 +21,7 @@ from workflows.selectors.words import money
 from workflows.services.authorising import person
 
 ALL = "all"
-OWN = "You have proposed it, or it was proposed for you."
+OWN = "You have proposed it, or it is yours otherwise."
 NOT_YOURS = "You may look at it, and others answer it."
 
 

@@ -201,7 +201,7 @@ def why_not(standing: Standing, kind: Answer) -> str:
     if kind is not Answer.APPROVE:
         return ""
     if standing.proposed:
-        return "You have proposed this, or it was proposed for you: somebody else approves it."
+        return "You have proposed this, or it is yours otherwise: somebody else approves it."
     return f"The policy asks others to approve this: {standing.others}." if standing.others else ""
 
 

@@ -30,16 +30,20 @@ from workflows.core.boundary.requests import Approvals, Given, Request
 from workflows.core.boundary.subjects import Subject, SubjectType
 from workflows.core.boundary.verdict import Verdict
 from workflows.core.proposals import Answer, Asked, ProposalState
+from workflows.core.words import who
 from workflows.models import (
     Approval,
     AuthorisationRecord,
     PolicyVersion,
     Proposal,
+    Run,
     ServiceAccount,
     Tenant,
 )
 from workflows.rights import holds
 from workflows.sealing import digest, has_digest, seal, unseal
+from workflows.services import audit
+from workflows.services.runs import STARTED
 
 PROPOSED = b"proposal"  # the purposes that these are sealed for
 ASKED = b"authorisation"
@@ -152,7 +156,7 @@ class Part(Func):
 
 def proposers_of(proposal: Proposal) -> frozenset[Subject]:
     """Who asked, for whom, and who answers for the agents among them: of the proposal and of each
-    that asked for the same before it. One query."""
+    that asked for the same before it; and who has started its run. Two queries."""
     kind, slug = (Part(OuterRef("proposed_by"), number) for number in (1, 2))
     account = ServiceAccount.objects.filter(kind=kind, slug=slug)
     owner = Subquery(account.values("owner__username")[:1])
@@ -162,7 +166,18 @@ def proposers_of(proposal: Proposal) -> frozenset[Subject]:
         found.update(Subject.parse(text) for text in subjects if text)
         if answers_for_it:
             found.add(Subject(SubjectType.PERSON, answers_for_it))
-    return frozenset(found)
+    return frozenset(found | starters_of(proposal.run))
+
+
+def starters_of(run: Run) -> set[Subject]:
+    """The people who have started a run, or one that it descends from, as the record says."""
+    line: Run | None = run
+    objects = []
+    while line is not None:
+        objects.append(f"run:{line.pk}")
+        line = line.parent
+    people = (who(actor) for actor in audit.actors(STARTED, objects) if actor.startswith("user:"))
+    return {Subject(SubjectType.PERSON, name) for name in people}
 
 
 def approvals_of(

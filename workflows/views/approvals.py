@@ -121,7 +121,7 @@ def shown(
     typed = {name: request.POST.get(name, "") for name in ("answer", "note")}
     if overtaken:
         proposal = access.proposal_for(request.user, proposal.pk)
-    now = database_now()
+    now = proposal.read_at
     rights = access.rights_on(request.user, proposal.tenant)
     page = proposal_page(
         proposal,

@@ -240,7 +240,7 @@ def why_not_counted(given: Given, proposers: frozenset[Subject]) -> Finding | No
     """Why this approval counts for nothing; None: it counts."""
     who = given.by.title
     if is_among(given.by, proposers):
-        said = f"{who} has proposed it, or it was proposed for them."
+        said = f"{who} has proposed it, or it is theirs otherwise."
         return Finding(Check.SELF_APPROVAL, False, said)
     if given.withdrawn:
         return Finding(Check.WITHDRAWN, False, f"{who} has withdrawn the approval.")
