@@ -28,6 +28,7 @@ from workflows.services.access_tokens import add_own_token, add_token, end_own_t
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("payments")]
 
 URL = "/api/approvals/"
+LONG = "a-long-one-that-nobody-guesses-8"
 CHECKED = "It was checked against the order."
 
 
@@ -243,6 +244,11 @@ def test_a_person_makes_a_token_sees_it_once_and_lets_it_end(client: Client) -> 
     assert wrong.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
     client.post("/account/tokens/", {"end": str(row.pk)})
     assert asked(client, URL, made).status_code == HTTPStatus.UNAUTHORIZED
+    other = client.post("/account/tokens/", {"label": "Another"}).context["made"]
+    assert asked(client, URL, other).status_code == HTTPStatus.OK
+    chosen = {"oldpassword": "approver_1", "password1": LONG, "password2": LONG}
+    assert client.post("/account/password/", chosen).status_code == HTTPStatus.FOUND
+    assert asked(client, URL, other).status_code == HTTPStatus.UNAUTHORIZED
 
 
 def test_a_session_that_was_left_open_makes_no_token_without_the_password(client: Client) -> None:

@@ -113,8 +113,9 @@ def test_an_item_is_read_just_before_another_one_is_put(aws: str) -> None:
     by = adapter(aws, "aws-dynamodb", settings)
 
     def is_met(customer: str, **expected: Any) -> bool:
-        prepared = by.prepare("it", {"order": "ORD-9", "customer": customer}, new_operation(), "k")
-        path = by.precondition_path("it", prepared.parameters or {"customer": customer})
+        parameters = {"order": "ORD-9", "customer": customer}
+        prepared = by.prepare("it", parameters, new_operation(), "k")
+        path = by.precondition_path("it", parameters)
         found = by.read_before(replace(prepared, expected=expected, read_path=path), 20)
         assert isinstance(found, Verified), found
         assert "12.5" not in found.detail

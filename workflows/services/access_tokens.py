@@ -77,6 +77,12 @@ def end_own_token(token: UUID, user: User) -> bool:
     return end_token(token, by=audit.actor_of(user))
 
 
+def end_own_tokens(user: User, *, by: User) -> None:
+    """Let every token of a person end now."""
+    for token in tokens_of(user).values_list("pk", flat=True):
+        end_token(token, by=audit.actor_of(by))
+
+
 def end_token(token: UUID, *, by: str) -> bool:
     """Let a token end now; False when it had ended already."""
     failpoint("before_policy")
