@@ -41,6 +41,7 @@ from workflows.services.event_sending import send_event
 from workflows.services.policies import add_policy
 from workflows.services.run_view import RunView
 from workflows.services.runs import start
+from workflows.services.stopping import cancel_run
 
 pytestmark = pytest.mark.django_db
 
@@ -125,14 +126,14 @@ def test_nobody_approves_by_an_event_by_hand() -> None:
 
 @pytest.mark.parametrize("named", ["workflow:payroll", "source:itsm"])
 def test_a_workflow_does_not_speak_as_another_one(named: str) -> None:
-    flow = Workflow("tests.impostor")
+    flow = Workflow(f"tests.impostor_{named.partition(':')[0]}")
 
     @flow.approval(action="refunds.create", expires_in=timedelta(hours=1), on_failure="hold")
     def propose(run: RunView) -> ProposedAction:
         return ProposedAction("refunds.create", "order 1", {}, "Refund", proposed_by=named)
 
     registry.add(flow)
-    run = advanced(start("tests.impostor", {}, tenant=tenant()))
+    run = advanced(start(flow.name, {}, tenant=tenant()))
     assert "proposed_by: person or agent or service" in run.failure["message"]
     assert not Proposal.objects.exists()
 
@@ -148,7 +149,7 @@ def test_an_approval_of_the_same_action_in_another_run_is_not_this_ones(
     mine, proposal = proposed()
     other, theirs = proposed()
     assert proposal.parameters_digest == theirs.parameters_digest
-    Wait.objects.filter(run=other).update(state="cancelled")
+    cancel_run(other.pk, by="user:1 ada", reason="Not needed any more.")
     data = {"answer": "approve", "digest": proposal.parameters_digest, "by": "j.doe"}
     receipt = delivered(
         str(theirs.pk), type=APPROVAL_EVENT, of=source("itsm"), payload={"data": data}
@@ -162,12 +163,15 @@ def test_an_approval_of_the_same_action_in_another_run_is_not_this_ones(
 
 @pytest.mark.usefixtures("payments")
 def test_what_was_sent_back_and_proposed_anew_is_not_approved_by_the_old_form() -> None:
-    run, first = proposed()
-    user = approver()
+    registry.add(precise)
+    written["proposed"] = SHOWN
+    run = advanced(start("tests.precise", {}, tenant=tenant()))
+    first, user = proposal_of(run), approver()
     form = Given(Answer.APPROVE, first.parameters_digest, uuid4())
     answered(first, user, Answer.QUESTION)
-    advanced(run)
-    Run.objects.filter(pk=run.pk).update(state="ready", input=run.input | {"amount": "250.00"})
+    assert advanced(run).state == "held"
+    written["proposed"] = SHOWN | {"amount": 999}
+    Run.objects.filter(pk=run.pk).update(state="ready")
     advanced(run)
     second = proposal_of(run)
     assert second.pk != first.pk
@@ -228,7 +232,7 @@ SHOWN = {"order": "Zürich", "amount": 100, "currency": "EUR"}
 
 @precise.approval(action="refunds.create", expires_in=timedelta(hours=1))
 def ask(run: RunView) -> ProposedAction:
-    return ProposedAction("refunds.create", "order 1", SHOWN, "Refund order 1")
+    return ProposedAction("refunds.create", "order 1", written["proposed"], "Refund order 1")
 
 
 @precise.write(provider="payments", approved_by=ask, on_failure="hold")
@@ -248,7 +252,7 @@ def left(side: FarSide, parameters: dict[str, Any]) -> list[dict[str, Any]]:
         return Said(201 if seen.method == "POST" else 200, {"Request-Id": "r"}, body)
 
     side.answers = provider
-    written["parameters"] = parameters
+    written.update(proposed=SHOWN, parameters=parameters)
     registry.add(precise)
     ready_provider("payments", side.url)
     run = advanced(start("tests.precise", {}, tenant=tenant()))

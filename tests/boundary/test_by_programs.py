@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from http import HTTPStatus
+from io import StringIO
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models import F
 from django.test import Client
@@ -17,7 +19,6 @@ from django.test.utils import CaptureQueriesContext
 from guardian.shortcuts import assign_perm, remove_perm
 
 from tests.approving import answered, approver, proposed
-from tests.commanding import type_in
 from tests.destination import RunningDestination
 from tests.factories import advanced, person, stranger, tenant
 from tests.sending import effects
@@ -32,40 +33,38 @@ LONG = "a-long-one-that-nobody-guesses-8"
 CHECKED = "It was checked against the order."
 
 
-def said_by(capsys: pytest.CaptureFixture[str]) -> Any:
-    return json.loads(capsys.readouterr().out)
+def typed(*arguments: str) -> Any:
+    """What `manage.py approvals …` answers."""
+    out = StringIO()
+    call_command("approvals", *arguments, "--json", stdout=out)
+    return json.loads(out.getvalue())
 
 
-def typed(verb: str, proposal: Proposal, *more: str, by: str = "approver_1") -> None:
-    type_in("approvals", verb, str(proposal.pk), "--by", by, "--json", *more)
+def named(verb: str, proposal: Proposal, *more: str, by: str = "approver_1") -> Any:
+    return typed(verb, str(proposal.pk), "--by", by, *more)
 
 
 # --- at a terminal --------------------------------------------------------------------------------
 
 
-def test_it_is_listed_read_approved_and_sent_once(
-    payments: RunningDestination, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_is_listed_read_approved_and_sent_once(payments: RunningDestination) -> None:
     run, proposal = proposed()
     approver()
-    type_in("approvals", "list", "--json", "--tenant", "northwind")
-    (row,) = said_by(capsys)
+    (row,) = typed("list", "--tenant", "northwind")
     assert (row["id"], row["amount"]) == (str(proposal.pk), "125")
-    typed("show", proposal)
-    shown = said_by(capsys)
+    shown = named("show", proposal)
     assert shown["parameters"]["amount"] == 12500
     token = str(uuid4())
     for _ in range(2):
-        typed("approve", proposal, "--digest", shown["digest"], "--token", token)
-        assert said_by(capsys)["state"] == "approved"
+        said = named("approve", proposal, "--digest", shown["digest"], "--token", token)
+        assert said["state"] == "approved"
     assert Approval.objects.get().by == approver()
     assert advanced(run).state == "completed"
     assert effects(payments) == 1
-    type_in("approvals", "list", "--json")
-    assert said_by(capsys) == []
+    assert typed("list") == []
 
 
-def test_a_terminal_keeps_to_the_rules_of_the_console(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_keeps_to_the_rules_of_the_console() -> None:
     _, proposal = proposed(on_behalf_of="ada")
     approver("ada")
     digest = ("--digest", proposal.parameters_digest)
@@ -79,34 +78,28 @@ def test_a_terminal_keeps_to_the_rules_of_the_console(capsys: pytest.CaptureFixt
         (looker.get_username(), "show", (), "no proposal"),
         ("nobody_1", "show", (), "no active account"),
     ):
-        with pytest.raises(SystemExit):
-            typed(verb, proposal, *more, by=by)
-        assert said in capsys.readouterr().err
+        with pytest.raises(CommandError, match=said) as refused:
+            named(verb, proposal, *more, by=by)
+        assert refused.value.returncode == 1
     assert not Approval.objects.exists()
 
 
-def test_without_the_digest_of_what_was_read_no_script_answers(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_without_the_digest_of_what_was_read_no_script_answers() -> None:
     _, proposal = proposed()
     approver()
-    with pytest.raises(SystemExit) as ended:
-        typed("approve", proposal)
-    assert ended.value.code == 2
-    assert "--digest" in capsys.readouterr().err
+    with pytest.raises(CommandError, match="--digest") as wrong:
+        named("approve", proposal)
+    assert wrong.value.returncode == 2
 
 
-def test_the_same_is_asked_for_again_at_a_terminal(
-    payments: RunningDestination, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_is_asked_for_again_at_a_terminal() -> None:
     run, proposal = proposed()
     user = approver()
     answered(proposal, user)
     remove_perm("workflows.approve_actions", user, tenant())
     assert advanced(run).state == "held"
     assign_perm("workflows.control_runs", user, tenant())
-    typed("again", proposal)
-    assert said_by(capsys)["digest"] == proposal.parameters_digest
+    assert named("again", proposal)["digest"] == proposal.parameters_digest
 
 
 # --- over HTTP ------------------------------------------------------------------------------------
@@ -116,9 +109,9 @@ def asked(client: Client, url: str, token: str) -> Any:
     return client.get(url, headers={"Authorization": f"Bearer {token}"})
 
 
-def told(client: Client, proposal: Proposal, token: str, **said: str) -> Any:
+def told(client: Client, proposal: Proposal, bearer: str, **said: str) -> Any:
     given = {"answer": "approve", "digest": proposal.parameters_digest, "token": str(uuid4())}
-    headers = {"Authorization": f"Bearer {token}"}
+    headers = {"Authorization": f"Bearer {bearer}"}
     url = f"{URL}{proposal.pk}/answers/"
     return client.post(url, given | said, content_type="application/json", headers=headers)
 
@@ -232,6 +225,9 @@ def test_a_list_costs_the_same_however_much_there_is(client: Client) -> None:
 def test_a_person_makes_a_token_sees_it_once_and_lets_it_end(client: Client) -> None:
     user = approver()
     client.post("/login/", {"username": "approver_1", "password": "approver_1"})
+    asked_again = client.post("/account/tokens/", {"label": "The night desk's script"})
+    client.post(asked_again["Location"], {"password": "approver_1"})
+    assert not AccessToken.objects.exists()
     page = client.post("/account/tokens/", {"label": "The night desk's script"})
     made = page.context["made"]
     assert made in page.content.decode()
