@@ -139,15 +139,20 @@ def operation_for(user: User, operation: UUID) -> Operation:
     return found
 
 
+def is_administrator(user: User) -> bool:
+    """Who sees to what no queue takes; a closed account is nobody's."""
+    return user.is_superuser and user.is_active
+
+
 def may_decide(user: User, hold: Hold) -> bool:
     if hold.queue is None:
-        return user.is_superuser
+        return is_administrator(user)
     return holds(user, "reconciliation.decide", hold.queue)
 
 
 def may_assign(user: User, hold: Hold) -> bool:
     if hold.queue is None:
-        return user.is_superuser and user.is_active
+        return is_administrator(user)
     return holds(user, "reconciliation.assign", hold.queue)
 
 
@@ -312,7 +317,8 @@ def may_answer_for(user: User, queue: ReviewQueue) -> bool:
 
 def standing_of(user: User, hold: Hold) -> Standing:
     """How `user` stands to a hold, whose run, queue, operation and open proposal come with it."""
-    seconds = user.is_superuser if hold.queue is None else has_right(user, "second", hold.queue)
+    queue = hold.queue
+    seconds = is_administrator(user) if queue is None else has_right(user, "second", queue)
     started, approved = part_in(user, hold)
     return Standing(
         decides=may_decide(user, hold),

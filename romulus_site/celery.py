@@ -7,11 +7,13 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging, worker_init
+from celery.signals import setup_logging, worker_init, worker_ready
 
 from romulus_site import transports
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "romulus_site.settings")
+
+RESETS_SECONDS, FORGET_SECONDS = 1, 600
 
 transports.register()
 app = Celery("romulus", fixups=["romulus_site.celery_fixup:fixup"])
@@ -24,6 +26,20 @@ def keep_logging(loglevel: int, **_: Any) -> None:
     """Celery sets up no logging where somebody listens: the settings have done it. How much is
     told of Celery itself, which could tell of every message, is its option `--loglevel`."""
     logging.getLogger("celery").setLevel(loglevel)
+
+
+@worker_ready.connect(weak=False)
+def add_duties(**_: Any) -> None:
+    """What the site has done by workers: mail of its own, and the end of what is kept."""
+    from reconciliation.services.forgetting import forget_told
+    from romulus_site.accounts.resets import send_due
+    from romulus_site.accounts.sessions import forget_ended
+    from workflows.services.seldom import Seldom
+    from workflows.services.sweep import register_duty
+
+    register_duty(Seldom("password resets", send_due, RESETS_SECONDS))
+    register_duty(Seldom("ended sessions", forget_ended, FORGET_SECONDS))
+    register_duty(Seldom("told", forget_told, FORGET_SECONDS))
 
 
 @worker_init.connect(weak=False)

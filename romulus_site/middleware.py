@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
+from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
@@ -94,34 +95,39 @@ def _profile_of(request: HttpRequest) -> Profile:
 
 
 def session_ended(get_response: GetResponse) -> GetResponse:
-    """Send an htmx request without a session to the whole login page, with 401.
+    """Send whoever asks or presses something without a session to the login page, and back.
 
-    A redirect would be followed by the browser unseen, and htmx would paste the login page into a
-    panel. After signing in the person comes back to the page that the request was made from.
+    To htmx with 401: a redirect would be followed by the browser unseen, and htmx would paste the
+    login page into a panel. A form that was sent without scripts is not asked for again after
+    signing in, since nobody can open the address that it went to: like htmx's requests it leads
+    back to the page that it was on, and the login page says that it was not recorded.
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
-        if request.headers.get("HX-Request") != "true" or not _leads_to_login(response):
+        htmx = request.headers.get("HX-Request") == "true"
+        if not _leads_to_login(response) or not (htmx or request.method == "POST"):
             return response
         query = urlencode({"next": page_of(request), "ended": "1"})
-        login = resolve_url(settings.LOGIN_URL)
-        to_login = {"HX-Redirect": f"{login}?{query}"}
-        return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers=to_login)
+        login = f"{resolve_url(settings.LOGIN_URL)}?{query}"
+        if not htmx:
+            response.headers["Location"] = login
+            return response
+        return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers={"HX-Redirect": login})
 
     return middleware
 
 
 def _leads_to_login(response: HttpResponseBase) -> bool:
-    target = response.headers.get("Location", "")
-    return response.status_code == HTTPStatus.FOUND and urlsplit(target).path == resolve_url(
-        settings.LOGIN_URL
-    )
+    """Whether it asks to sign in first; after signing out one comes there, too."""
+    target = urlsplit(response.headers.get("Location", ""))
+    asked = response.status_code == HTTPStatus.FOUND and REDIRECT_FIELD_NAME in target.query
+    return asked and target.path == resolve_url(settings.LOGIN_URL)
 
 
 def page_of(request: HttpRequest) -> str:
-    """Return the path of the page that an htmx request was made from; never another site's."""
-    page = urlsplit(request.headers.get("HX-Current-URL", ""))
+    """Return the path of the page that a request was made from; never another site's."""
+    page = urlsplit(request.headers.get("HX-Current-URL") or request.headers.get("Referer", ""))
     path = urlunsplit(("", "", page.path, page.query, ""))
     own = page.netloc == request.get_host() and path.startswith("/")
     if own and url_has_allowed_host_and_scheme(path, allowed_hosts=None):

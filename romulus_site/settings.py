@@ -309,6 +309,10 @@ DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "romulus@localhost")
 # begin with. Empty: notifications hold no links; `manage.py up` puts its own address there.
 ROMULUS_CONSOLE_URL = os.environ.get("ROMULUS_CONSOLE_URL", "").rstrip("/")
 
+# How long it is kept what people were told and how it got to them: 90 days, and for as long as the
+# case is open. What happened stands in the ledger and the audit record for good.
+ROMULUS_TOLD_SECONDS = float(os.environ.get("ROMULUS_TOLD_SECONDS", "7776000"))
+
 # --- edges ----------------------------------------------------------------------------------
 
 # Shown beside the clock on every page, such as "Production".

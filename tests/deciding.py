@@ -14,6 +14,7 @@ from reconciliation.core.states import DecisionKind
 from reconciliation.models import (
     Decision,
     DecisionProposal,
+    Evidence,
     Hold,
     Operation,
     ProposalEnd,
@@ -57,6 +58,13 @@ def decide(hold: Hold, kind: DecisionKind = APPLIED, by: Any = None, **fields: A
     decision = record_decision(hold.pk, by or person(), answer_on(hold, kind, **fields))
     assert isinstance(decision, Decision)
     return decision
+
+
+def learnt(operation: Operation, kind: str) -> Evidence:
+    """Something became known about it just now."""
+    return Evidence.objects.create(
+        operation=operation, kind=kind, source="desk", observed_at=database_now()
+    )
 
 
 def propose(

@@ -63,7 +63,7 @@ def event_for(user: User, event: UUID, *, body: bool = True) -> Event:
 
     Without `body` only its `size` is read.
     """
-    found = visible_events(user).select_related("source__tenant")
+    found = visible_events(user).select_related("source", "tenant")
     found = found.annotate(size=Length("body"))
     row = (found if body else found.defer("body")).filter(pk=event).first()
     if row is None:
@@ -77,7 +77,7 @@ def controlled_event_for(user: User, event: UUID) -> Event:
     Attaching an event moves a run, so it takes the right to control the tenant's runs.
     """
     found = event_for(user, event, body=False)
-    if not may_control(user, found.source.tenant):
+    if not may_control(user, found.tenant):
         raise Http404
     return found
 

@@ -120,7 +120,6 @@ class EventsPage:
     """Events and waits of the tenants that the reader may see.
 
     Attributes:
-        looked_at: the tally counts no more than these; empty where that is all.
         url: this very list, filters included.
         filtered: rows are hidden by a filter.
         may_send: there is an internal source that the reader may send events of.

@@ -63,4 +63,6 @@ class DecisionPointAdmin(Kept):
         change: bool,  # noqa: ARG002 (Django's name)
     ) -> None:
         credential = form.cleaned_data.get("credential", "")
-        save_decision_point(obj, by=signed_in(request), credential=credential)
+        save_decision_point(
+            obj, by=signed_in(request), changed=form.changed_data, credential=credential
+        )

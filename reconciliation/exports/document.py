@@ -14,6 +14,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 
+from reconciliation import access
 from reconciliation.models import CaseNote, Operation, ProposalEnd
 from workflows.access import may_view_payloads
 from workflows.core.tables import as_json, listed
@@ -130,7 +131,7 @@ def sections(operation: Operation, reader: Reader) -> Iterator[str]:
         ("proposals", rows_of(operation.proposals.all(), "at", "pk"), PROPOSAL),
         ("proposal_ends", rows_of(ends_on(operation), "at", "pk"), PROPOSAL_END),
         ("decisions", rows_of(operation.decisions.all(), "at", "pk"), DECISION),
-        ("notes", rows_of(notes_on(operation), "at", "pk"), NOTE),
+        ("notes", rows_of(notes_on(operation, reader), "at", "pk"), NOTE),
         ("authorisations", rows_of(asked_for(operation), "at", "pk"), AUTHORISATION),
         ("approvals", rows_of(approvals_of(operation), "at", "pk"), APPROVAL),
     )
@@ -145,8 +146,10 @@ def ends_on(operation: Operation) -> QuerySet[ProposalEnd]:
     return ProposalEnd.objects.filter(proposal__operation=operation)
 
 
-def notes_on(operation: Operation) -> QuerySet[CaseNote]:
-    return CaseNote.objects.filter(hold__operation=operation)
+def notes_on(operation: Operation, reader: Reader) -> QuerySet[CaseNote]:
+    """What people said about it, in the queues that the reader may see, as on its page."""
+    holds = access.visible_holds(reader.user).filter(operation=operation)
+    return CaseNote.objects.filter(hold__in=holds)
 
 
 def asked_for(operation: Operation) -> QuerySet[AuthorisationRecord]:

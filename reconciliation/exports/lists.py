@@ -25,7 +25,7 @@ AUDIT_COLUMNS = ("entry", "at", "who", "did", "to", "name", "detail", "hash")
 def queue_rows(holds: QuerySet[Hold], limit: int) -> Iterator[Row]:
     """The cases of `holds`, those that the reader may see, the most urgent first."""
     shown = holds.select_related(
-        *("queue", "assignee", "operation__provider", "run__tenant", "event__source__tenant")
+        *("queue", "assignee", "operation__provider", "run__tenant", "event__tenant")
     )
     for batch in in_batches(shown, "due_at", "pk", limit=limit):
         for hold in batch:
@@ -35,7 +35,7 @@ def queue_rows(holds: QuerySet[Hold], limit: int) -> Iterator[Row]:
 def queue_row(hold: Hold) -> Row:
     operation, run, event = hold.operation, hold.run, hold.event
     kind = "operation" if operation else "run" if run else "event"
-    tenant = run.tenant if run else event.source.tenant if event else None
+    tenant = run.tenant if run else event.tenant if event else None
     return (
         *(hold.case_id, kind, subject_of(hold), detail_of(hold)),
         operation.action if operation else None,

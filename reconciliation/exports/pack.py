@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,15 +54,20 @@ def evidence_pack(operation: Operation, user: User) -> IO[bytes]:
             now = database_now()
             members = Members(archive, name_of(operation), now)
             reader = Reader.of(user, operation)
-            case_digest = members.add("case.json", case_pieces(operation, reader, now))
-            page = operation_page(operation, user, now)
-        head = record_export(operation, reader, PACK, case_digest)
+            # What people read is vouched for by the record, as what counts is.
+            digests = {"case_sha256": members.add("case.json", case_pieces(operation, reader, now))}
+            context = {
+                "page": operation_page(operation, user, now),
+                "now": now,
+                "reader": reader,
+                "entries": newest_of(operation),
+            }
+            page = render_to_string("reconciliation/pack.html", context)
+            digests["page_sha256"] = members.add("index.html", [page])
+            digests["style_sha256"] = members.add("pack.css", [STYLE.read_text()])
+        head = record_export(operation, reader, PACK, digests)
         shown = add_entries(members, operation, head)
         members.add("audit/chain.json", chain_pieces(head, shown))
-        entries = list(newest_of(operation, head))
-        context = {"page": page, "now": now, "reader": reader, "head": head, "entries": entries}
-        members.add("index.html", [render_to_string("reconciliation/pack.html", context)])
-        members.add("pack.css", [STYLE.read_text()])
         members.add("README.txt", [readme_of(operation, reader, head, now)])
         members.add("verify.py", [Path(verify.__file__).read_text()])
         members.add_checksums()
@@ -82,7 +87,7 @@ def case_document(operation: Operation, user: User) -> IO[bytes]:
         for data in encoded(case_pieces(operation, reader, database_now())):
             digest.update(data)
             file.write(data)
-    head = record_export(operation, reader, DOCUMENT, digest.hexdigest())
+    head = record_export(operation, reader, DOCUMENT, {"case_sha256": digest.hexdigest()})
     file.write(b', "audit": [')
     for data in encoded(listed(map(said_by, entries_about(operation, head.seq)))):
         file.write(data)
@@ -95,13 +100,15 @@ def name_of(operation: Operation) -> str:
     return f"operation-{operation.pk}"
 
 
-def record_export(operation: Operation, reader: Reader, form: str, digest: str) -> AuditEntry:
-    """Put the export on record: who, in which form, the digest of what the case says, and how many
+def record_export(
+    operation: Operation, reader: Reader, form: str, digests: Mapping[str, str]
+) -> AuditEntry:
+    """Put the export on record: who, in which form, the digests of what it says, and how many
     entries of the record are about it, this one among them."""
     with transaction.atomic():
         detail = {
             "form": form,
-            "case_sha256": digest,
+            **digests,
             "payloads": reader.payloads,
             "entries": about(operation).count() + 1,
         }
@@ -122,9 +129,9 @@ def add_entries(members: Members, operation: Operation, head: AuditEntry) -> set
     return shown
 
 
-def newest_of(operation: Operation, head: AuditEntry) -> Iterator[AuditEntry]:
-    newest = about(operation).filter(seq__lte=head.seq).order_by("-seq")[:ENTRIES_ON_PAGE]
-    return reversed(list(newest))
+def newest_of(operation: Operation) -> list[AuditEntry]:
+    newest = about(operation).order_by("-seq")[:ENTRIES_ON_PAGE]
+    return list(newest)[::-1]
 
 
 def said_by(entry: AuditEntry) -> dict[str, Any]:

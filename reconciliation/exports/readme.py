@@ -28,7 +28,8 @@ SHA256SUMS      of all files:  sha256sum -c SHA256SUMS
 verify.py       checks all of this and the chain:  python3 verify.py
                 (read it first, if you like: it needs Python and nothing else)
 
-The export is itself the last entry, {seq}, and names the digest of case.json:
+The export is itself the last entry, {seq}, and names the digests of case.json,
+index.html and pack.css:
 
 {seq}:{hash}
 

@@ -7,8 +7,8 @@
 
 It checks that no file was changed, added or taken away since; that each entry of the audit record
 is what its digest says; that every one of them belongs to the one chain which ends with the
-export of this very case; and that the entry of the export names the digest of case.json and the
-number of entries about the case, and that all of them are here.
+export of this very case; and that the entry of the export names the digests of case.json, of the
+page to read and its style, and the number of entries about the case, and that all of them are here.
 
 What it cannot show: that the chain is the one that Romulus keeps, and not one that was made to
 fit. For that have somebody read the hash of the last entry to you from the page of the audit
@@ -31,6 +31,8 @@ from typing import IO, Any, Iterator  # noqa: UP035 (as Python 3.8 has it)
 
 BLOCK = 65536
 SUMS, CHAIN, CASE = "SHA256SUMS", "audit/chain.json", "case.json"
+# What the entry of the export names the digests of.
+NAMED = {"case_sha256": CASE, "page_sha256": "index.html", "style_sha256": "pack.css"}
 
 
 class Folder:
@@ -184,13 +186,21 @@ def wrong_case(pack: Pack) -> Iterator[str]:
         last = entry if number == pack.chain["head"]["seq"] else last
     if last is None or (last["verb"], last["object"]) != ("exported", subject):
         yield "the last entry is not the export of this case"
-    elif last["detail"].get("case_sha256") != pack.digest(CASE):
-        yield "case.json is not what was exported"
-    elif last["detail"].get("entries") != len(pack.chain["shown"]):
-        yield f"{last['detail'].get('entries')} entries are about this case, and not all are here"
+    else:
+        yield from wrong_export(pack, last["detail"])
     numbers = [row["number"] for row in case["transmissions"]]
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"a transmission is missing: they are numbered {numbers}"
+
+
+def wrong_export(pack: Pack, export: dict[str, Any]) -> Iterator[str]:
+    """What is not as the entry of the export, which the chain vouches for, names it."""
+    for key, name in NAMED.items():
+        # Packs of earlier versions name the case alone.
+        if (key in export or name == CASE) and export.get(key) != pack.digest(name):
+            yield f"{name} is not what was exported"
+    if export.get("entries") != len(pack.chain["shown"]):
+        yield f"{export.get('entries')} entries are about this case, and not all are here"
 
 
 # --- what is said -----------------------------------------------------------------------------

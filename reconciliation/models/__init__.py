@@ -16,6 +16,7 @@ from reconciliation.models.proposal import DecisionProposal, ProposalEnd
 from reconciliation.models.provider import ContractVersion, Provider
 from reconciliation.models.queue import ReviewQueue
 from reconciliation.models.rehearsal import Rehearsal, Sandbox
+from reconciliation.models.reset import PasswordReset
 from reconciliation.models.review_work import (
     BulkAction,
     BulkItem,
@@ -45,6 +46,7 @@ __all__ = [
     "Message",
     "Notification",
     "Operation",
+    "PasswordReset",
     "Profile",
     "ProposalEnd",
     "Provider",

@@ -34,6 +34,8 @@ from workflows.failpoints import failpoint
 
 log = structlog.get_logger(__name__)
 
+PARTIAL = "Whom it would go to started this run or approved this write, so somebody else decides."
+
 
 def assign(
     hold_id: UUID,
@@ -70,6 +72,7 @@ def assign(
             return False
         if hold.assignee_id != seen:
             raise CaseMoved(f"{whose(hold)} Nothing was changed.")
+        ensure_impartial(hold, to, by)
         if note or needs_note(seen, by.pk, wanted):
             note = checked_text(note, "note")
         moved = Hold.objects.filter(pk=hold.pk, state=HoldState.OPEN, assignee=seen)
@@ -98,6 +101,15 @@ def ensure_assignable(hold: Hold, to: User | None, by: User) -> None:
         raise PermissionDenied(refused)
     if refused:
         raise InvalidRequest("to", refused)
+
+
+def ensure_impartial(hold: Hold, to: User | None, by: User) -> None:
+    """A case goes to nobody who may not decide it because of what they did: it would wait there."""
+    barred = access.standing_of(to, hold).why_not_impartial if to is not None else ""
+    if barred and to == by:
+        raise PermissionDenied(barred)
+    if barred:
+        raise InvalidRequest("to", PARTIAL)
 
 
 def facts_of(hold: Hold, to: User | None, by: User) -> Assignment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from uuid import UUID, uuid4
 
 import structlog
@@ -23,6 +24,7 @@ from reconciliation.services.audit import actor_of, add_entry
 from workflows.core.boundary.requests import Request as Asked
 from workflows.core.boundary.verdict import Check, Finding
 from workflows.failpoints import failpoint
+from workflows.services.changes import changes_of
 from workflows.services.decision_points import PointAnswer
 
 log = structlog.get_logger(__name__)
@@ -76,7 +78,9 @@ def problem_of(point: DecisionPoint) -> str:
     return "" if resolves_to_allowed(address, allowed) else REFUSED
 
 
-def save_decision_point(point: DecisionPoint, *, by: User, credential: str = "") -> UUID:
+def save_decision_point(
+    point: DecisionPoint, *, by: User, changed: Sequence[str], credential: str = ""
+) -> UUID:
     """Save a decision point; a `credential` that is given is sealed and replaces the one before.
 
     Raises:
@@ -89,7 +93,8 @@ def save_decision_point(point: DecisionPoint, *, by: User, credential: str = "")
         point.credential_sealed = seal(credential.encode())
     failpoint("before_policy")
     with transaction.atomic():
+        changes = changes_of(point, changed, sealed={"credential"})
         point.save()
-        add_entry(actor_of(by), "set up", f"decision_point:{point.slug}", {})
+        add_entry(actor_of(by), "set up", f"decision_point:{point.slug}", {"changes": changes})
     failpoint("after_policy")
     return point.pk

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils import timezone
@@ -84,6 +84,15 @@ def machine_of(user_agent: str) -> str:
     browser = next((name for mark, name in BROWSERS.items() if mark in user_agent), "")
     system = next((name for mark, name in SYSTEMS.items() if mark in user_agent), "")
     return " on ".join(filter(None, (browser, system))) or "An unknown browser"
+
+
+def forget_ended() -> int:
+    """Delete the sessions that have ended, and what was noted of them; return how many."""
+    ended, _ = Session.objects.filter(expire_date__lt=Now()).delete()
+    gone = ~Exists(Session.objects.filter(session_key=OuterRef("session_key")))
+    # One that was just begun may be noted before it is there.
+    UserSession.objects.filter(gone, created_at__lt=Now() - timedelta(days=1)).delete()
+    return int(ended)
 
 
 @transaction.atomic

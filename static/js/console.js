@@ -369,7 +369,7 @@
 
   // What was typed outlives a reload and the way through the login page, in this tab only and
   // for the same person only.
-  const OF_THE_FORM = ["token", "version", "csrfmiddlewaretoken"];
+  const OF_THE_FORM = ["token", "version", "basis", "csrfmiddlewaretoken"];
   const draftKey = () => `draft:${document.body.dataset.user}:${location.pathname}`;
   const stash = () => {
     const form = $("form[data-decide]");

@@ -4,8 +4,7 @@ The case's `signoff` is a write that is held here; the boundary's approvals brin
 moment is the same one: both requests are let go together, on connections of their own. Where a
 queue asks for two people the same holds of proposing, and of what ends a proposal.
 
-Shrunk: the 50 repeats are these and those of tests/concurrency/test_decision_races.py, which calls
-the service; there is no API that decides yet.
+Decisions have no web API: beside the browser there is the command line.
 """
 
 from __future__ import annotations
@@ -14,9 +13,11 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -25,14 +26,23 @@ from reconciliation.services.audit import first_broken_entry
 from tests.console.posting import filled, form_at, url_of
 from tests.deciding import seconder_of, two_needed
 from tests.destination import RunningDestination
-from tests.factories import held_operation, open_hold_of, owner_of, person, ready_provider, settled
+from tests.factories import (
+    NOTE,
+    code_of,
+    held_operation,
+    open_hold_of,
+    owner_of,
+    person,
+    ready_provider,
+    settled,
+)
 from tests.racing import at_once
 from workflows.services.results import result_of
 
 pytestmark = pytest.mark.usefixtures("committed_db")
 
-REPEATS = 15
-BY_TWO = 5
+REPEATS = 50
+BY_TWO = BY_COMMAND = 5
 
 
 @pytest.fixture
@@ -74,6 +84,26 @@ def test_one_decision_counts_and_the_other_is_told_whose(
         assert ("noted as c_1" in result_of(run)) is (decision.kind == "applied")
     assert Decision.objects.count() == REPEATS
     assert first_broken_entry() is None
+
+
+def test_of_the_page_and_the_command_line_one_counts_too(
+    browsers: tuple[Client, Client], destination: RunningDestination
+) -> None:
+    for _ in range(BY_COMMAND):
+        operation = held_operation(destination)
+        asked = ("decide", str(operation.pk), "--kind=abandon", "--by=reviewer_2", f"--note={NOTE}")
+        code = f"--code={code_of(operation.pk)}"
+        answers = at_once(
+            pressing(browsers[0], operation, "applied"),
+            partial(call_command, *asked, code, stdout=StringIO()),
+        )
+        decision = Decision.objects.get(operation=operation)
+        if decision.kind == "applied":
+            assert answers[0].status_code == HTTPStatus.SEE_OTHER
+            assert "reviewer_1 decided first" in str(answers[1])
+        else:
+            assert answers[0].status_code == HTTPStatus.CONFLICT
+            assert answers[0].context["page"].overtaken.theirs.by == "reviewer_2"
 
 
 def test_two_proposals_at_the_same_moment_are_one(

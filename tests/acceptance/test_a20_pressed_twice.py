@@ -1,8 +1,8 @@
 """Case A20: a double click, the back button, and links that machines open before people do.
 
-Shrunk: the two clicks come together, which leaves less time between them than 60 ms. The links of
-a notification are those of the pages that it leads to, and every other one on them. Of approvals:
-`test_a20_approvals`.
+Shrunk: the two clicks come together, which leaves less time between them than 60 ms. Opened are
+the links of the notifications themselves, those of the pages that they lead to, and every other one
+on these. Of approvals: `test_a20_approvals`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ import re
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from django.core import mail
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from reconciliation.models import (
     AuditEntry,
@@ -30,16 +33,22 @@ from tests.deciding import seconder_of, two_needed
 from tests.destination import RunningDestination
 from tests.factories import held_operation, open_hold_of, person, ready_provider
 from tests.racing import at_once
+from tests.telling import told, with_mail
 from workflows.models import Run
 
 pytestmark = pytest.mark.usefixtures("committed_db")
 
+CONSOLE = "https://romulus.example.com"
+
+IN_MAIL = re.compile(re.escape(CONSOLE) + r"[^\s\"<>)]*")
 LINK = re.compile(r'(?:href|action|hx-get|hx-post|formaction)="(/[^"#]*)')
 RECORDED = (Decision, DecisionProposal, ProposalEnd, DecisionDraft, AuditEntry)
 
 
 @pytest.fixture
-def held(destination: RunningDestination) -> Operation:
+def held(destination: RunningDestination, settings: Settings) -> Operation:
+    settings.ROMULUS_CONSOLE_URL = CONSOLE
+    with_mail(person())
     ready_provider("desk", destination.url)
     return held_operation(destination)
 
@@ -104,6 +113,17 @@ def links_on(client: Client, *pages: str) -> Iterator[str]:
         yield from (link for link in found if not link.startswith("/static/"))
 
 
+def links_in_mail() -> set[str]:
+    """Where everything leads that people were told by mail, as machines find it in there."""
+    told()
+    bodies = [
+        *(sent.body for sent in mail.outbox),
+        *(kind.content for sent in mail.outbox for kind in sent.alternatives),  # type: ignore[attr-defined]
+    ]
+    found = {link for body in bodies for link in IN_MAIL.findall(str(body))}
+    return {urlsplit(link).path for link in found}
+
+
 def snapshot() -> list[Any]:
     """Everything that a link could decide, claim, use up or let go on."""
     rows = [list(model.objects.order_by("pk").values()) for model in RECORDED]
@@ -116,7 +136,9 @@ def test_opening_every_link_with_and_without_a_session_changes_nothing(
     two_needed(open_hold_of(held))
     form = form_at(owner, url_of(held))
     owner.post(form.url, filled(form, "applied"))
-    deep = [url_of(held), reverse("review"), reverse("run", args=[held.run_id])]
+    notified = links_in_mail()
+    assert url_of(held) in notified
+    deep = [*notified, reverse("review"), reverse("run", args=[held.run_id])]
     own = {
         reverse(f"operation_{name}", args=[held.pk])
         for name in ("decide", "second", "correct", "draft", "ask")

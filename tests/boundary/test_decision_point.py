@@ -78,7 +78,7 @@ def is_evaluation(whole: dict[str, Any]) -> bool:
 @pytest.fixture
 def point(side: FarSide) -> DecisionPoint:
     made = DecisionPoint(slug="pdp", name="The bank's PDP", base_url=side.url, timeout_seconds=1.0)
-    save_decision_point(made, by=administrator(), credential="pdp-secret")
+    save_decision_point(made, by=administrator(), changed=(), credential="pdp-secret")
     return made
 
 
@@ -136,7 +136,7 @@ def test_its_address_keeps_to_the_rules_of_providers(settings: Any, side: FarSid
     settings.ROMULUS_ALLOWED_ADDRESSES = []
     made = DecisionPoint(slug="pdp", name="PDP", base_url=side.url)
     with pytest.raises(InvalidProvider, match="ROMULUS_ALLOWED_ADDRESSES"):
-        save_decision_point(made, by=administrator())
+        save_decision_point(made, by=administrator(), changed=())
     made.save()
     assert not ask_decision_point("pdp", REQUEST).finding.passed
     assert side.connections == 0

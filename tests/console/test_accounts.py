@@ -15,13 +15,17 @@ from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
 from django.core import mail
 from django.db import connection
+from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from reconciliation.models import AuditEntry
+from reconciliation.models import AuditEntry, PasswordReset
+from romulus_site.accounts.resets import send_due
+from romulus_site.accounts.sessions import forget_ended
 from tests.console.posting import HTMX
 from tests.factories import administrator, person
+from tests.ports import LOOPBACK, free_port
 
 pytestmark = pytest.mark.django_db
 
@@ -56,6 +60,8 @@ def test_a_link_by_mail_sets_a_new_password_once_and_ends_every_session(client: 
     elsewhere = signed_in()
     asked = client.post("/account/reset/", {"email": "Reviewer@northwind.example"})
     assert asked["Location"] == "/account/reset/sent/"
+    assert mail.outbox == []  # whoever asks waits for no mail server, and learns nothing from one
+    send_due()
     (sent,) = mail.outbox
     assert sent.to == ["reviewer@northwind.example"]
     link = re.search(r"http://testserver(\S+)", str(sent.body))
@@ -76,7 +82,50 @@ def test_a_link_by_mail_sets_a_new_password_once_and_ends_every_session(client: 
 def test_an_address_that_nobody_has_is_answered_alike_and_gets_no_mail(client: Client) -> None:
     asked = client.post("/account/reset/", {"email": "nobody@northwind.example"})
     assert asked["Location"] == "/account/reset/sent/"
+    assert send_due() == 0
     assert mail.outbox == []
+
+
+def ask_for_link(client: Client) -> PasswordReset:
+    person(email="reviewer@northwind.example")
+    client.post("/account/reset/", {"email": "reviewer@northwind.example"})
+    return PasswordReset.objects.get()
+
+
+def test_a_link_waits_for_a_mail_server_that_is_away_for_an_hour(
+    client: Client, settings: Any
+) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = LOOPBACK, free_port()
+    ask_for_link(client)
+    assert (send_due(), send_due()) == (1, 0)  # and tried again in a minute
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    PasswordReset.objects.update(next_at=Now())
+    send_due()
+    assert len(mail.outbox) == 1
+    assert not PasswordReset.objects.exists()
+    ask_for_link(client)
+    PasswordReset.objects.update(asked_at=Now() - timedelta(hours=2))
+    assert send_due() == 0
+    assert not PasswordReset.objects.exists()
+
+
+def test_asking_twice_sends_one_link_and_asking_again_another(client: Client) -> None:
+    ask_for_link(client)
+    ask_for_link(client)
+    send_due()
+    assert len(mail.outbox) == 1
+    ask_for_link(client)
+    send_due()
+    assert len(mail.outbox) == 2
+
+
+def test_a_link_begins_with_the_console_s_own_address(client: Client, settings: Any) -> None:
+    settings.ROMULUS_CONSOLE_URL = "https://romulus.example.com"
+    ask_for_link(client)
+    send_due()
+    assert "https://romulus.example.com/account/reset/" in str(mail.outbox[0].body)
+    assert "testserver" not in str(mail.outbox[0].body)
 
 
 @pytest.mark.parametrize("kind", ["console", "smtp"])
@@ -123,6 +172,17 @@ def test_all_other_sessions_end_at_once_and_never_the_one_that_asks() -> None:
     here.post("/account/sessions/", {"session": "others"})
     assert all(map(is_out, others))
     assert not is_out(here)
+
+
+def test_what_is_kept_of_sessions_ends_some_time_after_them() -> None:
+    open_one, ended = signed_in(), signed_in()
+    key = ended.session.session_key
+    Session.objects.filter(session_key=key).update(expire_date=Now() - timedelta(days=2))
+    UserSession.objects.update(created_at=Now() - timedelta(days=3))
+    assert forget_ended() == 1
+    assert not UserSession.objects.filter(session_key=key).exists()
+    assert not is_out(open_one)
+    assert len(open_one.get("/account/sessions/").context["rows"]) == 1
 
 
 def test_the_list_takes_as_many_queries_for_many_sessions_as_for_one() -> None:

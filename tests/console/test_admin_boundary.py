@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reconciliation.models import DecisionPoint
+from reconciliation.models import AuditEntry, DecisionPoint
 from reconciliation.sealing import unseal
 from tests.approving import answered, approver, policy, proposed
 from tests.destination import RunningDestination
@@ -118,6 +118,11 @@ def test_a_token_is_shown_once(admin: Client) -> None:
     assert row.ended_at is not None
 
 
+def changes_of_last(verb: str) -> Any:
+    """What the audit record says was changed last: before and after, by field."""
+    return AuditEntry.objects.filter(verb=verb).latest("seq").detail["changes"]
+
+
 def test_an_agent_keeps_its_name_and_is_switched_off(admin: Client) -> None:
     url = reverse("admin:workflows_serviceaccount_add")
     fields = {"kind": "agent", "slug": "bot", "name": "Bot", "owner": administrator().pk}
@@ -127,6 +132,7 @@ def test_an_agent_keeps_its_name_and_is_switched_off(admin: Client) -> None:
     admin.post(change, {"slug": "other", "name": "Bot", "owner": administrator().pk})
     bot.refresh_from_db()
     assert (bot.slug, bot.active, str(bot)) == ("bot", False, "agent bot")
+    assert changes_of_last("set up") == {"active": [True, False]}
 
 
 def test_a_decision_point_is_set_up_and_its_credential_never_shown(admin: Client) -> None:
@@ -139,3 +145,10 @@ def test_a_decision_point_is_set_up_and_its_credential_never_shown(admin: Client
     assert unseal(point.credential_sealed) == b"s3cret-token"
     page = admin.get(reverse("admin:reconciliation_decisionpoint_change", args=[point.pk]))
     assert b"s3cret-token" not in page.content
+    change = reverse("admin:reconciliation_decisionpoint_change", args=[point.pk])
+    changed = {"base_url": "http://127.0.0.1:9", "timeout_seconds": "3", "credential": "an0ther"}
+    admin.post(change, fields | changed)
+    assert changes_of_last("set up") == {
+        "credential": ["[not shown]", "[not shown]"],
+        "timeout_seconds": ["2.0", "3.0"],
+    }

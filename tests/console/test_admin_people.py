@@ -1,4 +1,4 @@
-"""People and groups in the admin, and cases A23 and A25 where they are about accounts."""
+"""People and groups in the admin, and case A23 where it is about accounts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from django.test import Client
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from reconciliation.models import AuditEntry, Decision
-from reconciliation.services.audit import first_broken_entry
-from tests.console.posting import filled, form_at, url_of
-from tests.factories import administrator, many_held, owner_of, person, ready_provider, tenant
-from workflows.models import Run
+from reconciliation.models import AuditEntry
+from tests.factories import administrator, person, tenant
 
 pytestmark = pytest.mark.django_db
 
@@ -145,53 +142,3 @@ def test_a_group_goes_on_record_with_what_goes_with_it(admin: Client) -> None:
 def test_no_secret_of_an_account_has_a_page_in_the_admin() -> None:
     for model in ("mfa.Authenticator", "usersessions.UserSession", "socialaccount.SocialToken"):
         assert not admin_site.site.is_registered(apps.get_model(model))
-
-
-# --- A25 --------------------------------------------------------------------------------------
-
-
-def test_bulk_deleting_takes_no_history_along(admin: Client) -> None:
-    """Case A25: 20 runs with operations and holds, ten of them decided by `reviewer_1`."""
-    holds = many_held(20, ready_provider("payments"))
-    assert holds[0].queue is not None
-    reviewer = owner_of(holds[0].queue)
-    client = Client()
-    client.force_login(reviewer)
-    for hold in holds[:10]:
-        form = form_at(client, url_of(hold.operation))
-        assert client.post(form.url, filled(form, "abandon")).status_code == HTTPStatus.SEE_OTHER
-    runs = [str(hold.run_id) for hold in holds]
-    states = dict(Run.objects.values_list("pk", "state"))
-    for action in ({"action": "delete_selected", "post": "yes"}, {"action": "set_state"}):
-        fields = action | {"_selected_action": runs, "state": "completed"}
-        admin.post(page("workflows_run", "changelist"), fields)
-    one = holds[0]
-    targets = [
-        ("workflows_run", one.run_id, "operations"),
-        ("auth_user", reviewer.pk, "10 decisions"),
-        ("reconciliation_provider", one.operation.provider_id, "20 operations"),
-        ("reconciliation_reviewqueue", one.queue_id, "20 holds"),
-        ("workflows_tenant", one.run.tenant_id, "20 runs"),
-        ("reconciliation_contractversion", one.operation.contract_version_id, "20 operations"),
-    ]
-    for model, pk, would_go in targets:
-        for answer in (
-            admin.get(page(model, "delete", pk)),
-            admin.post(page(model, "delete", pk), {"post": "yes"}),
-        ):
-            assert answer.status_code == HTTPStatus.FORBIDDEN, model
-            text = answer.content.decode()
-            assert "Nothing was deleted" in text
-            assert would_go in text, model
-        admin.post(
-            page(model, "changelist"),
-            {"action": "delete_selected", "_selected_action": [str(pk)], "post": "yes"},
-        )
-        assert apps.get_model(*model.split("_")).objects.filter(pk=pk).exists(), model
-    assert dict(Run.objects.values_list("pk", "state")) == states
-    assert Decision.objects.filter(by=reviewer, by_name="reviewer_1").count() == 10
-    saved(admin, reviewer, is_active=None)
-    admin.get(url_of(one.operation))
-    told = admin.get(url_of(one.operation)).content.decode()
-    assert "reviewer_1" in told
-    assert first_broken_entry() is None

@@ -146,6 +146,17 @@ def test_a_scheme_is_not_changed_under_secrets_of_another() -> None:
     assert deliver(Client(), paid()).status_code == HTTPStatus.UNAUTHORIZED
 
 
+def test_a_source_stays_with_its_tenant(admin: Client) -> None:
+    made = source()
+    other = tenant("other")
+    made.tenant = other
+    with pytest.raises(InvalidSource, match="tenant: A source stays with its tenant"):
+        save_source(made, by=BY, changed=["tenant"])
+    answer = admin.post(url(made), fields(tenant=str(other.pk)))
+    assert answer.status_code == HTTPStatus.FOUND
+    assert EventSource.objects.get().tenant == tenant()
+
+
 def test_a_source_is_never_deleted_and_only_by_whoever_may_changed(admin: Client) -> None:
     made = source()
     assert admin.post(url(made, "delete"), {"post": "yes"}).status_code == HTTPStatus.FORBIDDEN

@@ -134,3 +134,14 @@ def test_no_page_of_events_scrolls_sideways_or_runs_markup(page: Page, run: Run)
                 surplus = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 assert surplus <= 0, (url, scheme, width)
         assert "owned" not in page.title()
+
+
+def test_a_long_correlation_leaves_room_for_what_stands_beside_it(page: Page) -> None:
+    run = waiting(correlation="0123456789" * 30)
+    page.goto("/events/")
+    link = page.locator(".waits").get_by_role("link").first.bounding_box()
+    assert link is not None
+    assert link["height"] < 60, "the run's name stands letter below letter"
+    page.goto(f"/runs/{run.pk}/")
+    log = page.locator("#log-scroll")
+    assert log.evaluate("each => each.scrollWidth - each.clientWidth") <= 0

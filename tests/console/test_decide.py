@@ -10,9 +10,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation
+from reconciliation.models import AuditEntry, Decision, Hold, Operation
 from reconciliation.services.reconcile import ask_again
 from tests.console.posting import HTMX, filled, form_at, post, url_of
+from tests.deciding import learnt
 from tests.destination import RunningDestination
 from tests.factories import (
     NOTE,
@@ -28,7 +29,6 @@ from tests.factories import (
     started_run,
     stranger,
 )
-from workflows.services.clock import database_now
 from workflows.services.results import result_of
 
 pytestmark = pytest.mark.django_db
@@ -309,12 +309,6 @@ def test_proof_that_arrived_meanwhile_wins_over_a_decision(
     assert not Decision.objects.exists()
 
 
-def learnt(operation: Operation, kind: str) -> Evidence:
-    return Evidence.objects.create(
-        operation=operation, kind=kind, source="desk", observed_at=database_now()
-    )
-
-
 def test_what_became_known_after_the_form_was_opened_is_read_before_it_is_decided(
     owner: Client, held: Operation
 ) -> None:
@@ -389,6 +383,22 @@ def test_a_session_that_has_ended_goes_to_the_login_page_and_records_nothing(
     assert answer["HX-Redirect"].startswith(reverse("login"))
     assert "ended=1" in answer["HX-Redirect"]
     assert str(held.pk) in answer["HX-Redirect"]
+    assert unchanged(held)
+
+
+def test_without_scripts_too_one_comes_back_to_the_case_and_is_told(
+    owner: Client, held: Operation
+) -> None:
+    """Case A24: not to the address that a form goes to, which nobody can open."""
+    form = form_at(owner, url_of(held))
+    owner.logout()
+    page = f"http://testserver{url_of(held)}"
+    answer = owner.post(form.url, filled(form, "applied"), headers={"Referer": page}, follow=True)
+    assert "was not recorded in your name" in answer.content.decode()
+    back = answer.context["redirect_field_value"]
+    assert back == url_of(held)
+    elsewhere = owner.post(form.url, filled(form, "applied"), headers={"Referer": "//evil.example"})
+    assert "evil" not in elsewhere["Location"]
     assert unchanged(held)
 
 

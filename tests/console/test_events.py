@@ -165,6 +165,16 @@ def test_open_waits_say_what_they_are_for_and_what_came_close(viewer: Client) ->
     assert "<mark" in text
 
 
+def test_of_all_that_came_close_the_closest_is_compared_first(viewer: Client) -> None:
+    waiting(correlation="PO-10077")
+    delivered("po-10077")
+    waiting(correlation="INV-7")
+    delivered("INV-8")
+    page = list_at(viewer)
+    assert [near.correlation for near in page.near] == ["po-10077", "INV-8"]
+    assert page.near[0].current
+
+
 def test_a_run_that_is_over_waits_no_more(viewer: Client) -> None:
     cancel_open([waiting().pk])
     page = list_at(viewer)
@@ -239,6 +249,19 @@ def test_what_was_received_is_for_those_alone_who_may_see_payloads(
     hidden = page_of(viewer, event)
     assert (hidden.body.text, hidden.body.size) == ("", len(big))
     assert "12345" not in viewer.get(reverse("event", args=[event])).content.decode()
+
+
+def test_the_rights_that_count_are_those_on_the_tenant_of_the_event(viewer: Client) -> None:
+    event = delivered(payload={"card": "4111"}).event
+    # As if its source had been moved before that was refused.
+    other = tenant("other")
+    Event.objects.get(pk=event).source.__class__.objects.update(tenant=other)
+    for right in ("view_tenant", "view_payloads", "control_runs"):
+        assign_perm(f"workflows.{right}", get_user_model().objects.get(username="viewer_1"), other)
+    page = page_of(viewer, event)
+    assert (page.body.text, page.actions) == ("", ())
+    answer = viewer.post(reverse("event_dismiss", args=[event]), {"reason": "Not ours."})
+    assert answer.status_code == HTTPStatus.NOT_FOUND
 
 
 def test_a_body_that_is_no_json_is_shown_as_text(operator: Client) -> None:

@@ -14,16 +14,19 @@ import zipfile
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from guardian.shortcuts import assign_perm
 
 from reconciliation.exports import verify
 from reconciliation.models import AuditEntry, Operation
 from reconciliation.sealing import seal
 from reconciliation.services.audit import add_entry, first_broken_entry, hash_of
+from reconciliation.services.notes import comment
 from tests.deciding import KEEP_HOLDING, decide
 from tests.destination import RunningDestination
 from tests.factories import (
@@ -159,10 +162,12 @@ def test_exporting_is_on_record_with_the_digest_of_what_was_exported(
     entry = AuditEntry.objects.latest("seq")
     assert (entry.actor, entry.verb) == (f"user:{person().pk} reviewer_1", "exported")
     assert entry.object == f"operation:{held.pk}"
-    digest = hashlib.sha256((unpacked / "case.json").read_bytes()).hexdigest()
-    assert entry.detail == {
+    digests = {
+        name: hashlib.sha256((unpacked / file).read_bytes()).hexdigest()
+        for name, file in verify.NAMED.items()
+    }
+    assert entry.detail == digests | {
         "form": "evidence pack",
-        "case_sha256": digest,
         "payloads": True,
         "entries": 3,
     }
@@ -189,6 +194,15 @@ def replaced(path: Path, old: str, new: str) -> None:
 
 def change_case(folder: Path) -> None:
     replaced(folder / "case.json", '"unknown"', '"acknowledged"')
+
+
+def change_page(folder: Path) -> None:
+    replaced(folder / "index.html", "reviewer_1", "reviewer_2")
+
+
+def hide_by_style(folder: Path) -> None:
+    style = folder / "pack.css"
+    style.write_text(f"{style.read_text()}\ntable {{ display: none; }}\n")
 
 
 def change_entry(folder: Path) -> None:
@@ -231,6 +245,8 @@ def pass_for_first_rule(folder: Path) -> None:
     ("change", "said"),
     [
         (change_case, "case.json is not what was exported"),
+        (change_page, "index.html is not what was exported"),
+        (hide_by_style, "pack.css is not what was exported"),
         (change_entry, "does not say what its digest was made of"),
         (change_entry_and_its_link, "is not in the chain that ends with entry"),
         (drop_entry, "3 entries are about this case, and not all are here"),
@@ -364,6 +380,20 @@ def test_what_was_sent_and_said_is_for_those_who_may_see_payloads(
     case = json.loads((folder / "case.json").read_text())
     assert "parameters_redacted" not in case["operation"]
     assert case["payloads"].startswith("left out")
+
+
+def test_what_people_said_in_a_queue_is_for_those_who_may_see_that(
+    client: Client, held: Operation
+) -> None:
+    comment(open_hold_of(held), person(), "The desk calls back at nine.", uuid4())
+    sees_runs_alone = Client()
+    user = person("auditor_1")
+    assign_perm("workflows.view_tenant", user, held.run.tenant)
+    sees_runs_alone.force_login(user)
+    url = reverse("operation_export", args=[held.pk])
+    for reads, told in ((client, True), (sees_runs_alone, False)):
+        answer: Any = reads.post(url)
+        assert (b"calls back at nine" in b"".join(answer)) is told
 
 
 def test_markup_of_others_is_text_on_its_page(client: Client, held: Operation) -> None:

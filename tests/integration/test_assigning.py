@@ -16,7 +16,7 @@ from guardian.shortcuts import assign_perm
 from reconciliation.core.errors import CaseMoved, InvalidRequest
 from reconciliation.models import AuditEntry, CaseNote, Hold, Notification, Provider, Reminder
 from reconciliation.services.assigning import assign, claim
-from reconciliation.services.audit import first_broken_entry
+from reconciliation.services.audit import actor_of, add_entry, first_broken_entry
 from reconciliation.services.escalating import tell_reminders
 from reconciliation.services.notes import answer, ask, comment
 from reconciliation.services.snoozing import (
@@ -30,6 +30,7 @@ from reconciliation.services.snoozing import (
 from tests.factories import many_held, owner_of, person, reader, ready_provider, stranger
 from workflows.models import Tenant
 from workflows.services.clock import database_now
+from workflows.services.runs import STARTED
 
 pytestmark = pytest.mark.django_db
 
@@ -71,6 +72,16 @@ def verbs() -> list[str]:
 
 
 # --- whose it is ------------------------------------------------------------------------------
+
+
+def test_a_case_goes_to_nobody_who_started_its_run(hold: Hold, owner: Any, lead: Any) -> None:
+    add_entry(actor_of(owner), STARTED, f"run:{hold.run_id}", {})
+    with pytest.raises(PermissionDenied, match="You started this run"):
+        claim(hold.pk, owner)
+    with pytest.raises(InvalidRequest, match="started this run or approved this write"):
+        assign(hold.pk, owner, lead, seen=None)
+    assert assignee_of(hold) is None
+    assert claim(hold.pk, lead)
 
 
 def test_a_case_is_claimed_handed_over_and_put_back_and_each_is_on_record(

@@ -246,6 +246,18 @@ def test_what_is_genuine_and_of_the_wrong_shape_is_kept_as_rejected(
     assert refusals()["shape"][0] == 1
 
 
+def test_a_body_that_cannot_be_read_is_one_event_by_the_id_in_its_header(client: Client) -> None:
+    source()
+    first = deliver(client, b"{")
+    assert first.status_code == HTTPStatus.BAD_REQUEST
+    again = deliver(client, b"{")
+    assert again.status_code == HTTPStatus.BAD_REQUEST
+    assert (again.json()["event"], again.json()["outcome"]) == (first.json()["event"], "duplicate")
+    event = only_event()
+    assert (event.event_id, event.state, event.duplicates) == ("msg_1", "rejected", 1)
+    assert event.problem == "the body cannot be read: it is no JSON at line 1, column 2"
+
+
 def test_what_was_rejected_is_taken_when_it_comes_again_and_is_understood(client: Client) -> None:
     """The source was mended meanwhile: a callback is never lost to its own first delivery."""
     made = source(Scheme.HMAC, correlation_path="data.reference")

@@ -50,6 +50,8 @@ from workflows.services.waits import SecondNet
 
 pytestmark = pytest.mark.django_db
 
+COUNTING_OR_HELD = expecting("counting_or_held", on_deadline="hold", count=3)
+
 
 def event_of(receipt: Any) -> Event:
     return Event.objects.get(pk=receipt.event)
@@ -278,6 +280,35 @@ def test_held_at_the_deadline_and_tried_again_it_waits_anew_and_takes_the_late_e
     assert [wait.state for wait in run.waits.order_by("id")] == ["expired", "resolved"]
 
 
+def test_of_several_events_those_that_came_in_time_count_when_it_waits_anew() -> None:
+    run = waiting(COUNTING_OR_HELD)
+    delivered(event_id="evt_1")
+    delivered(event_id="evt_2")
+    let_deadline_come(run)
+    run = swept(run)
+    assert run.failure is not None
+    assert run.failure["message"].startswith("Only 2 of 3 events")
+    Run.objects.move(run, RunState.READY, failure=None)  # as a decision does
+    run = driven(run)
+    assert run.state == "waiting"
+    delivered(event_id="evt_3")
+    assert result_of(driven(run)) == ["evt_1", "evt_2", "evt_3"]
+
+
+def test_what_came_until_the_deadline_is_read_again_once_its_type_is_mended() -> None:
+    run = waiting(COUNTING_TYPED)
+    delivered(event_id="evt_1", payload={"id": "no number"})
+    let_deadline_come(run)
+    run = swept(run)
+    assert run.failure is not None
+    assert run.failure["reason"] == "payload_unfit"
+    Run.objects.move(run, RunState.READY, failure=None)
+    mended = expecting("counting_typed", on_deadline="continue", count=3)
+    registry._known[("tests.counting_typed", 1)] = mended
+    assert result_of(driven(run)) == ["evt_1"]
+    assert [wait.state for wait in run.waits.all()] == ["expired"]
+
+
 def test_a_deadline_is_kept_over_restarts() -> None:
     run = waiting(FAILING)
     deadline = wait_of(run).deadline
@@ -330,6 +361,7 @@ class Refund(BaseModel):
 
 
 TYPED = expecting("typed", payload=Refund)
+COUNTING_TYPED = expecting("counting_typed", on_deadline="continue", count=3, payload=Refund)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,10 @@ SERVICES = [
 # Their failpoints are in `send` and in `carry_out_item`, around them.
 ELSEWHERE = {"transmit.begin", "transmit.record", "bulk.do_once"}
 # What an administrator sets up is neither the execution record nor the ledger; nor is what a
-# rehearsal shows, which is what a provider is trusted for, nor a view that somebody keeps.
+# rehearsal shows, which is what a provider is trusted for, nor a view that somebody keeps, nor the
+# end of what people were told long ago.
 SETTING_UP = {"setup", "sources", "rehearsals", "tenants", "channels", "rota", "saved_views"}
+SETTING_UP |= {"forgetting"}
 
 
 def transactions() -> Iterator[tuple[str, int]]:

@@ -34,6 +34,14 @@ from workflows.core.changes import LONGEST, NOT_SHOWN, changes_between
             {"settings": [None, {"secret": NOT_SHOWN, "path": "/a"}]},
         ),
         ({"password": "a"}, {"password": "b"}, {"password": [NOT_SHOWN, NOT_SHOWN]}),
+        (
+            {"settings": {"headers": {"X-Shop": "k1"}, "cookie": "c"}},
+            {"settings": {"headers": {"X-Shop": "k2"}, "cookie": "d"}},
+            {
+                "settings.headers": [NOT_SHOWN, NOT_SHOWN],
+                "settings.cookie": [NOT_SHOWN, NOT_SHOWN],
+            },
+        ),
     ],
 )
 def test_what_differs_is_told_by_field(

@@ -65,6 +65,12 @@ def test_the_same_correlation_of_another_type_is_close_and_nothing_else_of_that_
     assert nearness(Expected(("a",), ""), said("", "b")) is None
 
 
+def test_what_is_too_short_is_not_close_to_all_that_is_as_short() -> None:
+    assert nearness(Expected(("a",), "7"), said("8", "a")) is None
+    assert nearness(Expected(("a",), "AB"), said("AC", "a")) is None
+    assert nearness(Expected(("a",), "ABC"), said("ABD", "a")) is Nearness.CHARACTER
+
+
 def test_what_fits_is_not_near_unless_it_was_rejected() -> None:
     assert fits(WANTED, said("PO-10077", "charge.failed"))
     assert nearness(WANTED, said("PO-10077")) is None

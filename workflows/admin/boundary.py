@@ -33,6 +33,7 @@ from workflows.models import (
 )
 from workflows.services import audit
 from workflows.services.access_tokens import add_token, end_token
+from workflows.services.changes import changes_of
 from workflows.services.policies import add_policy
 from workflows.services.policy_preview import preview
 
@@ -101,9 +102,9 @@ class ServiceAccountAdmin(Kept):
         form: ModelForm[ServiceAccount],
         change: bool,
     ) -> None:
+        changes = changes_of(obj, form.changed_data)
         super().save_model(request, obj, form, change)
-        detail = {"fields": sorted(form.changed_data), "active": obj.active}
-        audit.record(actor(request), "set up", f"account:{obj.subject}", **detail)
+        audit.record(actor(request), "set up", f"account:{obj.subject}", changes=changes)
 
 
 @admin.register(AccessToken)

@@ -42,9 +42,11 @@ class SourceForm(SourceFormBase):
             "encodings",
             "retain",
         )
+        labels = {"id_path": "ID path"}
         help_texts = {
-            "slug": "Its address is /hooks/<slug>/. There is no secret in it.",
-            "tenant": "Its events go to this tenant's waits and are shown to its people.",
+            "slug": "The last part of its address, after /hooks/. There is no secret in it.",
+            "tenant": "Its events go to this tenant's waits and are shown to its people. It stays "
+            "with it.",
             "enabled": "Off: deliveries are answered 404, counted and not kept. A sender that does "
             "not try again loses them.",
             "scheme": "How the sender proves who it is. A secret in the address is not offered: "

@@ -88,6 +88,11 @@ class SourceAdmin(Guarded):
         ),
     )
 
+    def get_readonly_fields(
+        self, _request: HttpRequest, obj: EventSource | None = None
+    ) -> tuple[str, ...]:
+        return self.readonly_fields if obj is None else ("tenant", *self.readonly_fields)
+
     def save_model(
         self,
         request: HttpRequest,

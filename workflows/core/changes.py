@@ -13,7 +13,10 @@ from typing import Any
 
 NOT_SHOWN = "[not shown]"
 LONGEST = 500  # characters of one value
-SECRET = re.compile(r"secret|token|passw|credential|authori[sz]ation|api.?key|private", re.I)
+# Headers as a whole: providers take secrets in some that they have named themselves.
+SECRET = re.compile(
+    r"secret|token|passw|passphrase|pwd|credential|auth|cookie|api.?key|private|headers$", re.I
+)
 
 Changes = dict[str, list[Any]]
 """[before, after], by field; a part of a JSON field by its path with dots."""

@@ -16,8 +16,9 @@ from enum import StrEnum
 from typing import Literal
 from uuid import UUID
 
-# A shorter text begins or ends too many others to tell anything.
-PREFIX_LEAST = 3
+# A shorter text begins or ends too many others, and is one character away from too many, to tell
+# anything.
+LEAST = 3
 
 
 class Nearness(StrEnum):
@@ -107,9 +108,11 @@ def difference(wanted: str, said: str) -> Nearness | None:
     if unspaced(wanted).casefold() == unspaced(said).casefold():
         return Nearness.SPACE
     shorter, longer = sorted((wanted, said), key=len)
-    if len(shorter) >= PREFIX_LEAST and (longer.startswith(shorter) or longer.endswith(shorter)):
+    if len(shorter) < LEAST:
+        return None
+    if longer.startswith(shorter) or longer.endswith(shorter):
         return Nearness.PREFIX
-    return Nearness.CHARACTER if shorter and is_one_edit(shorter, longer) else None
+    return Nearness.CHARACTER if is_one_edit(shorter, longer) else None
 
 
 def unspaced(text: str) -> str:

@@ -6,6 +6,7 @@ Everything is looked at, so that whoever sets it up is told of everything at onc
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -71,6 +72,7 @@ def problems_of(source: Configuration) -> Problems:
     except ValueError:
         return {"scheme": [f"There is no scheme {source.scheme!r}."]}
     for field, problem in (
+        *storage_problems(source),
         *setting_problems(scheme, source.settings),
         *limit_problems(source),
         *path_problems(source),
@@ -80,6 +82,27 @@ def problems_of(source: Configuration) -> Problems:
     ):
         found.setdefault(field, []).append(problem)
     return found
+
+
+def storage_problems(source: Configuration) -> Iterator[tuple[str, str]]:
+    for field in ("settings", "schemas", "content_types", "encodings"):
+        if not can_be_kept(getattr(source, field)):
+            yield field, "It holds NUL, half a surrogate pair, NaN or Infinity: none can be stored."
+
+
+def can_be_kept(part: Any) -> bool:
+    """Whether `jsonb` keeps it."""
+    match part:
+        case str():
+            return is_storable(part, len(part))
+        case float():
+            return math.isfinite(part)
+        case dict():
+            return all(can_be_kept(name) and can_be_kept(value) for name, value in part.items())
+        case list():
+            return all(map(can_be_kept, part))
+        case _:
+            return True
 
 
 def setting_problems(scheme: Scheme, given: Any) -> Iterator[tuple[str, str]]:
@@ -134,9 +157,11 @@ def place_problems(scheme: Scheme, source: Configuration) -> Iterator[tuple[str,
     if not (source.id_path or given.get("id_header") or habits.id_path or habits.id_header):
         yield (
             "id_path",
-            "Say where the event's ID stands: without it a second delivery of the same ",
+            (
+                "Say where the event's ID stands: without it a second delivery of the same event "
+                "cannot be told from another event."
+            ),
         )
-        "event cannot be told from another event."
     if not (source.type_path or given.get("type_header") or habits.type_path or habits.type_header):
         yield "type_path", "Say where the event's type stands: waits name the types they take."
     if not (source.correlation_path or habits.correlation_path):
@@ -165,6 +190,8 @@ def schema_problem(schema: Any) -> str:
         return "a JSON Schema is an object."
     if len(json.dumps(schema)) > MAX_SCHEMA_CHARACTERS:
         return f"a schema has {MAX_SCHEMA_CHARACTERS:,} characters at most."
+    if not isinstance(schema.get("$schema", ""), str):
+        return "its $schema is no text."
     kind = validator_for(schema, default=Draft202012Validator)
     try:
         kind.check_schema(schema)

@@ -135,6 +135,11 @@ class WaitOptions:
         """The step at which the run goes on when the deadline came, or `END`; empty for none."""
         return "" if self.on_deadline in get_args(OnDeadline) else self.on_deadline
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run goes on when the deadline came, with what it has got until then."""
+        return self.on_deadline not in ("fail", "hold")
+
 
 @dataclass(frozen=True, slots=True)
 class Child:

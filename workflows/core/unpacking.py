@@ -14,6 +14,8 @@ from workflows.core.sources import Refusal
 PIECE = 64 * 1024
 # How zlib is told what comes: gzip, or a zlib stream (what HTTP calls deflate).
 ENCODINGS = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+# A sender packs a body as one stream, or as a few; each costs a copy of what follows it.
+MAX_STREAMS = 100
 
 
 def too_large(limit: int) -> DeliveryRefused:
@@ -63,13 +65,15 @@ def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
 
     Raises:
         DeliveryRefused: it unpacks to more than `limit` bytes.
-        BodyBroken: it is not what its encoding says, or cut short.
+        BodyBroken: it is not what its encoding says, is cut short, or has too many streams.
     """
     if not encoding:
         return body
+    if not body:
+        raise broken(encoding)
     data = bytearray()
     rest = body
-    while rest:
+    for _ in range(MAX_STREAMS):
         stream = zlib.decompressobj(ENCODINGS[encoding])
         try:
             data += stream.decompress(rest, limit + 1 - len(data))
@@ -80,9 +84,9 @@ def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
         if not stream.eof:
             raise broken(encoding)
         rest = stream.unused_data
-    if not body:
-        raise broken(encoding)
-    return bytes(data)
+        if not rest:
+            return bytes(data)
+    raise broken(encoding)
 
 
 def broken(encoding: str) -> BodyBroken:

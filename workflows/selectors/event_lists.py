@@ -65,11 +65,9 @@ def sources_of(reader: Reader) -> Sequence[EventSource]:
 
 
 def understood(asked: Asked, sources: Sequence[EventSource]) -> Asked:
-    view = ALL if asked.view == ALL else ""
-    states = {*KINDS, EventState.MATCHED, DISMISSED} if view else set(KINDS)
     return Asked(
-        view=view,
-        state=asked.state if asked.state in states else "",
+        view=ALL if asked.view == ALL else "",
+        state=asked.state if asked.state in KINDS else "",
         source=asked.source if asked.source in {each.slug for each in sources} else "",
         before=asked.before,
         after=asked.after,
@@ -87,12 +85,8 @@ def list_of(
     reader: Reader, asked: Asked, sources: Sequence[EventSource]
 ) -> tuple[list[Event], bool, bool]:
     chosen = Q() if asked.view else TO_ACT_ON
-    if asked.state in KINDS:
+    if asked.state:
         chosen &= Q(kind=asked.state) & TO_ACT_ON
-    elif asked.state == DISMISSED:
-        chosen &= Q(dismissed_at__isnull=False)
-    elif asked.state:
-        chosen &= Q(state=asked.state)
     tenants = [tenant.pk for tenant in reader.tenants]
     if asked.source:
         source = next(each for each in sources if each.slug == asked.source)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import Count
 
-from workflows.core.near_misses import NearMiss
+from workflows.core.near_misses import CLOSENESS, NearMiss
 from workflows.core.states import WaitState
 from workflows.event_pages import Comparison, Near, WaitRow, Waits
 from workflows.models import Wait
@@ -105,6 +105,7 @@ def close(
 ) -> tuple[tuple[Near, ...], Comparison | None]:
     """The pairs that came closest, and the one that is compared: the chosen, else the first."""
     pairs = [(wait, miss) for wait in shown.rows for miss in near.get(wait.pk, ())]
+    pairs.sort(key=lambda pair: CLOSENESS[pair[1].nearness])
     if not pairs:
         return (), None
     asked_for = (as_uuid(asked.wait), as_uuid(asked.event))

@@ -140,7 +140,10 @@ def purge_batch(due: QuerySet[Event], now: datetime) -> PurgedEvents:
     failpoint("before_purge_events")
     with transaction.atomic():
         rows = due.order_by("pk").select_for_update(skip_locked=True, of=("self",))
-        found = list(rows.values_list("pk", "dismissed_at", "state", Length("body"))[:BATCH])
+        locked = list(rows.values_list("pk", flat=True)[:BATCH])
+        # Looked at once more under the lock: it may have been given to a wait meanwhile.
+        still = due.filter(pk__in=locked)
+        found = list(still.values_list("pk", "dismissed_at", "state", Length("body")))
         untaken = [pk for pk, dismissed_at, state, _ in found if is_untaken(dismissed_at, state)]
         for event in untaken:
             dismiss_for_good(event, now)

@@ -8,7 +8,7 @@ note; a delivery that is authentic and not of its source's shape is kept as `rej
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -197,7 +197,10 @@ def understood(source: Known, headers: Mapping[str, str], plain: bytes) -> tuple
     try:
         payload = read_body(plain, source.scheme)
     except NotJson as problem:
-        return Shape.NOT_JSON, Found(problem=f"the body cannot be read: {problem}"), ""
+        # What stands in headers is known all the same: delivered again, it is the same event.
+        found = read_event(source.rules, headers, None)
+        told = f"the body cannot be read: {problem}"
+        return Shape.NOT_JSON, replace(found, problem=told), ""
     if source.scheme is Scheme.AWS_SNS and payload.get("Type") in sns.CONFIRMATIONS:
         return Shape.EVENT, confirmation(payload), ""
     challenge = challenge_of(source.scheme, payload)

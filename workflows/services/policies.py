@@ -76,7 +76,15 @@ def add_policy(
             note=note.strip(),
             made_by=audit.actor_of(by),
         )
-        audit.record(audit.actor_of(by), "set policy", f"policy:{made}", note=note.strip())
+        # Versions are kept: what was before and is now is read there.
+        versions = {"version": [last, made.version]}
+        audit.record(
+            audit.actor_of(by),
+            "set policy",
+            f"policy:{made}",
+            changes=versions,
+            note=note.strip(),
+        )
     failpoint("after_policy")
     return made
 

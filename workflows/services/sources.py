@@ -28,6 +28,10 @@ from workflows.services.changes import changes_of
 from workflows.services.clock import database_now
 from workflows.services.known_sources import PURPOSE
 
+OTHER_TENANT = (
+    "A source stays with its tenant: its secrets and what it has sent are that tenant's. Set up "
+    "another one."
+)
 OTHER_SECRETS = "The source has secrets of the scheme that it had: let them end first."
 BYTES = 32  # of a secret that is made here
 MAX_LABEL = 100
@@ -46,7 +50,10 @@ class Added:
 def source_problems(source: EventSource) -> Problems:
     """What cannot work, by field, in sentences: as the admin's form and `save_source` check it."""
     problems = problems_of(configuration_of(source))
-    before = EventSource.objects.filter(pk=source.pk).exclude(scheme=source.scheme)
+    saved = EventSource.objects.filter(pk=source.pk)
+    if saved.exclude(tenant=source.tenant_id).exists():
+        problems.setdefault("tenant", []).append(OTHER_TENANT)
+    before = saved.exclude(scheme=source.scheme)
     if before.filter(secrets__in=SourceSecret.objects.filter(not_ended_at(database_now()))):
         problems.setdefault("scheme", []).append(OTHER_SECRETS)
     return problems

@@ -29,6 +29,7 @@ from workflows.core.values import Json, to_json
 from workflows.core.waits import ReceivedEvent, lock_keys
 from workflows.core.words import is_storable
 from workflows.failpoints import failpoint
+from workflows.models import Match
 from workflows.models.ids import new_id
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
@@ -63,9 +64,12 @@ def execute_wait(claim: Claim, view: RunView) -> Result:
             wait = rows[0]
             keys = lock_keys(claim.tenant, wait["wait_types"], wait["wait_correlation"])
             return Decide(keys, partial(look, claim, wait["wait"]))
+        case WaitState.EXPIRED if options.goes_on:
+            # What came in time could not be read then; now it may be.
+            return without_the_rest(claim, rows)
         case _:
             # None yet; or one that is over, and a person has let the step be tried again.
-            return opened(claim, view, options)
+            return opened(claim, view, options, rows)
 
 
 def options_of(claim: Claim) -> WaitOptions:
@@ -82,8 +86,12 @@ def latest(claim: Claim) -> list[Row]:
 # --- opening ----------------------------------------------------------------------------------
 
 
-def opened(claim: Claim, view: RunView, options: WaitOptions) -> Result:
-    """Ask the author what it is for and until when, and open it."""
+def opened(claim: Claim, view: RunView, options: WaitOptions, before: list[Row]) -> Result:
+    """Ask the author what it is for and until when, and open it.
+
+    Args:
+        before: the wait that it follows, a row for each of its events; empty for the first.
+    """
     correlation, problem = call(claim, view)
     within: object = options.within
     until: object = options.until
@@ -103,7 +111,7 @@ def opened(claim: Claim, view: RunView, options: WaitOptions) -> Result:
     except UsageError as error:
         return after_failure(claim, error)
     keys = lock_keys(claim.tenant, expected.types, expected.correlation)
-    return Decide(keys, partial(open_and_look, claim, expected))
+    return Decide(keys, partial(open_and_look, claim, expected, before))
 
 
 def checked_correlation(value: object, step: str) -> str:
@@ -140,7 +148,7 @@ def checked_until(value: object, step: str) -> datetime | None:
     return value
 
 
-def open_and_look(claim: Claim, expected: Expected) -> Result | None:
+def open_and_look(claim: Claim, expected: Expected, before: list[Row]) -> Result | None:
     """Store the wait and look for what is stored for it, under the lock."""
     options = options_of(claim)
     wait = new_id()
@@ -160,8 +168,19 @@ def open_and_look(claim: Claim, expected: Expected) -> Result | None:
             "shared": options.shared,
         },
     )
+    if is_for_the_same(expected, before):
+        # Of several events some came in time; they were taken, and do not come again.
+        Match.objects.filter(wait=before[0]["wait"]).update(wait=wait)
     failpoint("wait_opened", claim.step.name)
     return look(claim, wait)
+
+
+def is_for_the_same(expected: Expected, before: list[Row]) -> bool:
+    """Whether the wait before it was for the same, and ran out."""
+    if not before or before[0]["wait_state"] != WaitState.EXPIRED:
+        return False
+    types, correlation = before[0]["wait_types"], before[0]["wait_correlation"]
+    return (tuple(types), correlation) == (expected.types, expected.correlation)
 
 
 # --- what comes of it -------------------------------------------------------------------------
@@ -207,8 +226,14 @@ def after_deadline(claim: Claim, deadline: datetime, got: int) -> Result:
         case "hold":
             return Hold("deadline", message)
         case _:
-            so_far = Done(None) if options.count == 1 else with_events(claim, latest(claim))
-            return replace(so_far, goto=options.target) if isinstance(so_far, Done) else so_far
+            return without_the_rest(claim, latest(claim))
+
+
+def without_the_rest(claim: Claim, rows: list[Row]) -> Result:
+    """Go on as the author wants, with those of several events that came in time."""
+    options = options_of(claim)
+    so_far = Done(None) if options.count == 1 else with_events(claim, rows)
+    return replace(so_far, goto=options.target) if isinstance(so_far, Done) else so_far
 
 
 def with_events(claim: Claim, rows: list[Row]) -> Done | Hold:

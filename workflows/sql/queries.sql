@@ -520,7 +520,7 @@ found AS (
     WHERE e.state IN ('stored', 'late') AND e.dismissed_at IS NULL AND e.ambiguous_at IS NULL
       AND (w.deadline IS NULL OR e.received_at <= w.deadline)
     ORDER BY e.received_at, e.id
-    LIMIT (SELECT needed - got FROM w)
+    LIMIT (SELECT greatest(needed - got, 0) FROM w)
     FOR UPDATE OF e
 ),
 taken AS (

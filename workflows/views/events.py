@@ -50,10 +50,9 @@ def events(request: SignedIn) -> HttpResponse:
 def event(request: SignedIn, event: UUID) -> HttpResponse:
     """One event. Its body is read for those alone who may see payloads."""
     found = access.event_for(request.user, event, body=False)
-    tenant = found.source.tenant
-    payloads = access.may_view_payloads(request.user, tenant)
+    payloads = access.may_view_payloads(request.user, found.tenant)
     if payloads:
         found = access.event_for(request.user, event)
-    control = access.may_control(request.user, tenant)
+    control = access.may_control(request.user, found.tenant)
     page = event_page(found, payloads=payloads, control=control)
     return render(request, "workflows/event.html", {"page": page, "now": database_now()})
