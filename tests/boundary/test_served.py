@@ -158,7 +158,7 @@ def test_the_decision_point_of_the_policy_must_allow_it_too(
     client: Client, token: str, side: FarSide
 ) -> None:
     made = DecisionPoint(slug="pdp", name="PDP", base_url=side.url, timeout_seconds=0.5)
-    save_decision_point(made, by=administrator())
+    save_decision_point(made, by=administrator(), changed=["name"])
     policy(decision_point="pdp")
     side.answers = lambda _seen: Said(body=b'{"decision": true, "context": {"id": "d-1"}}')
     assert ask(client, ONE, ASKED, token).json()["decision"] is True
