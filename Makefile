@@ -18,9 +18,11 @@ MADE := $(VENV)/made
 RUNTIME := $(VENV)/installed-runtime
 EMBEDDED := $(VENV)/installed-embedded
 DEVELOPMENT := $(VENV)/installed-dev
+# Playwright's own Chromium, where the system has none; tests/console/test_browser.py looks there.
+BROWSERS := $(VENV)/browsers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test check fix bench docs pins
+.PHONY: help setup up browser test check fix bench docs pins
 
 help:  ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,7 +34,7 @@ up: setup  ## Run everything on this machine; options: make up ARGS="--port 8010
 
 # All of them are shared by several processes (tests/conftest.py). A part of them runs in one, where
 # a debugger works.
-test: setup $(DEVELOPMENT)  ## Run the tests; a part of them: make test ARGS="tests/unit -x"
+test: setup $(DEVELOPMENT) browser  ## Run the tests; a part of them: make test ARGS="tests/unit -x"
 	$(BIN)/pytest $(or $(ARGS),--numprocesses=auto)
 
 check: setup $(DEVELOPMENT)  ## Check format, lint, types, layers, templates, migrations, pins
@@ -93,6 +95,14 @@ $(DEVELOPMENT): $(MADE) requirements/dev.txt
 	@echo "Installing the development tools …"
 	@$(call install,requirements/dev.txt)
 	@touch $@
+
+# What does not come within five minutes is not to be had.
+browser: $(DEVELOPMENT)
+	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null \
+	    || ls -d $(BROWSERS)/chromium* >/dev/null 2>&1 \
+	    || { echo "There is no Chromium on this machine: installing one into $(BROWSERS) …"; \
+	        PLAYWRIGHT_BROWSERS_PATH=$(BROWSERS) timeout 300 $(BIN)/playwright install --only-shell chromium >/dev/null 2>&1; } \
+	    || echo "None is to be had here: the tests in a browser are skipped (Debian: apt-get install chromium)."
 
 # --- pins -----------------------------------------------------------------------------------
 

@@ -307,6 +307,7 @@ class OperationPage:
     correction: CorrectionForm | None = None
     linked: tuple[Linked, ...] = ()
     irreversible: bool = False
+    is_asking: bool = False  # somebody has asked the provider, and no answer is there yet
     is_final: bool = False
 
     @property
@@ -315,7 +316,8 @@ class OperationPage:
 
     @property
     def poll_seconds(self) -> int:
-        return 30
+        """How often the page asks for news: often while an answer is awaited."""
+        return 3 if self.is_asking else 30
 
 
 @dataclass(frozen=True, slots=True)

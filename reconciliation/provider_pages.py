@@ -2,8 +2,8 @@
 `templates/reconciliation/provider*.html`. Plain data, as in `pages`.
 
 - `providers` answers `providers.html` with {"page": ProvidersPage, "now"}.
-- `provider` (slug) answers `provider.html` with {"page": ProviderPage, "now"}; 404 for who may not
-  see it.
+- `provider` (slug) answers `provider.html` with {"page": ProviderPage, "seen", "now"}; to target
+  `live` `_provider_refreshed.html`, or 204 when `?seen=` equals `seen`; 404 for who may not see it.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class NavItem:
     key: str
     current: bool
     counts: bool = False  # shows how much needs the reader
-    minor: bool = False  # not in the bottom bar of a phone
+    minor: bool = False  # in the bottom bar of a phone it lies under "More"
 
 
 class Shell:
@@ -45,8 +45,10 @@ class Shell:
             NavItem("Review queue", reverse("review"), "queue", "q", here == "review", counts=True),
             NavItem("Approvals", reverse("approvals"), "proposed", "v", here == "approvals"),
             NavItem("Runs", reverse("runs"), "runs", "r", here == "runs"),
-            NavItem("Events", reverse("events"), "events", "e", here == "events"),
-            NavItem("Providers", reverse("providers"), "providers", "p", here == "providers"),
+            NavItem("Events", reverse("events"), "events", "e", here == "events", minor=True),
+            NavItem(
+                "Providers", reverse("providers"), "providers", "p", here == "providers", minor=True
+            ),
             NavItem("Workers", reverse("workers"), "worker", "w", here == "workers", minor=True),
             NavItem("Audit record", reverse("audit"), "audit", "l", here == "audit", minor=True),
             NavItem(

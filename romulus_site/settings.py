@@ -70,6 +70,9 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    # After the files, which lie compressed; its answers differ in length each time, so that what
+    # a page keeps secret cannot be told from how well it compresses.
+    "django.middleware.gzip.GZipMiddleware",
     "romulus_site.middleware.content_policy",
     "romulus_site.middleware.hooks_apart",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -193,9 +196,16 @@ CELERY_TIMEZONE = "UTC"
 # client must give up in seconds, not minutes.
 ROMULUS_OUTPUTS_BACKEND = os.environ.get("ROMULUS_OUTPUTS_BACKEND", "")
 ROMULUS_OUTPUTS_OPTIONS = json.loads(os.environ.get("ROMULUS_OUTPUTS_OPTIONS", "{}"))
+# The folder into which `collectstatic` gathers the files of the pages, compressed and named by
+# their content (`up` does it by itself). Without it they are served as they lie.
+STATIC_ROOT = os.environ.get("STATIC_ROOT") or None
 STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if STATIC_ROOT
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
     "outputs": {"BACKEND": ROMULUS_OUTPUTS_BACKEND, "OPTIONS": ROMULUS_OUTPUTS_OPTIONS}
     if ROMULUS_OUTPUTS_BACKEND
     else {
@@ -327,10 +337,8 @@ USE_I18N = True
 FORMAT_MODULE_PATH = "romulus_site.formats"
 USE_TZ = True
 STATIC_URL = "static/"
-# Files are served from where they lie; a folder is only for a web server in front.
-STATIC_ROOT = os.environ.get("STATIC_ROOT") or None
 STATICFILES_DIRS = [BASE_DIR / "static"]
-WHITENOISE_USE_FINDERS = True
+WHITENOISE_USE_FINDERS = not STATIC_ROOT
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"

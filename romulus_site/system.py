@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import OperationalError, ProgrammingError, connection, connections
 
-from romulus_site import parts
+from romulus_site import parts, static_files
 from romulus_site.embedded import EmbeddedPostgres, ensure_pgmq
 from romulus_site.processes import DidNotStart, Supervisor, Surroundings
 from romulus_site.progress import Progress
@@ -53,10 +53,12 @@ class System:
         self.destination_url = ""
         self._progress = progress
         self._postgres = EmbeddedPostgres(data) if settings.ROMULUS_EMBEDDED else None
+        self._static = Path(settings.STATIC_ROOT or data / "static")
         # Also when the command was given elsewhere, with a relative path to the data.
         environment = {
             "ROMULUS_DATA": str(data),
             "ROMULUS_CONSOLE_URL": settings.ROMULUS_CONSOLE_URL or here(wanted),
+            "STATIC_ROOT": str(self._static),
         }
         if wanted.demo:
             # Its destination is called on this machine; beside it, what the setting names already.
@@ -96,6 +98,7 @@ class System:
         self._start_database()
         with self._progress.step("Accounts"):
             messages = first_run.prepare(demo=self.wanted.demo).messages
+        self._gather_files()
         self._start_children()
         return messages
 
@@ -128,6 +131,13 @@ class System:
             connection.ensure_connection()
         except OperationalError as error:
             raise DidNotStart(f"The database does not answer: {error}") from error
+
+    def _gather_files(self) -> None:
+        with self._progress.step("Files of the pages"):
+            try:
+                static_files.gather(self._static)
+            except static_files.NotGathered as error:
+                raise DidNotStart(str(error)) from error
 
     def _start_children(self) -> None:
         wanted = self.wanted

@@ -8,14 +8,15 @@ ledger's tables refuse to be emptied.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.contrib.staticfiles.handlers import StaticFilesHandler
+from django.core.handlers.wsgi import WSGIHandler
 from django.db import connection, connections
 from django.test.testcases import LiveServerThread
 from django.test.utils import setup_databases, teardown_databases
@@ -126,11 +127,18 @@ def committed_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]
 
 @pytest.fixture
 def live_console(committed_db: str) -> Iterator[str]:
-    """The console as a real HTTP server over `committed_db`; gives its address.
+    """The console as a real HTTP server over `committed_db`; gives its address."""
+    with console_server(StaticFilesHandler) as url:
+        yield url
+
+
+@contextmanager
+def console_server(files: Callable[[WSGIHandler], WSGIHandler]) -> Iterator[str]:
+    """A real HTTP server of the console, with `files` around it; gives its address.
 
     Django's own live server empties every table after a test, which the ledger's refuse.
     """
-    server = LiveServerThread("127.0.0.1", StaticFilesHandler)
+    server = LiveServerThread("127.0.0.1", files)
     server.daemon = True
     server.start()
     server.is_ready.wait()

@@ -41,6 +41,8 @@ KNOWN = frozenset(
         "before_renew",
         "after_renew",
         "after_seen",
+        "before_gone",  # the leases of a worker that is gone end
+        "after_gone",
         "before_hint",
         "after_hint",
         "before_wake",

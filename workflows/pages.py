@@ -8,9 +8,10 @@ page otherwise (told apart by the `HX-Target` header):
 
 - `runs` (`?state=`, `?children=with`, `?parent=` (uuid), `?before=`/`?after=`): `runs.html` with
   {"page": RunList, "now"}; target `runs`: `_runs.html`.
-- `run` (uuid; `?scale=true` for the unfolded time axis, `?children=` for a later page of the runs
-  that it started): `run.html` with {"page": RunPage, "now"}; target `timeline`: `_timeline.html`;
-  target `live`: `_refreshed.html`, or 204 when `?seen=` equals `page.seen`.
+- `run` (uuid; `?scale=true` for the unfolded time axis, `?log=` for entries of one kind, `?before=`
+  for older ones, `?children=` for a later page of the runs that it started): `run.html` with
+  {"page": RunPage, "now"}; target `live`: `_refreshed.html`, or 204 when `?seen=` equals
+  `page.seen`.
 - `run_cancel`, `run_pause`, `run_resume` (uuid), for those who may control the run, else 404:
   - GET changes nothing: `confirm.html` with {"page": Confirmation, "now"}; target `confirm`:
     `_confirm.html`, which `run.html` shows in a dialog.
@@ -339,6 +340,7 @@ class RunPage:
     ended_at: datetime | None
     why: Why
     timeline: Timeline
+    url: str  # this very page, with its scale and filters: what polling asks for
     seen: str  # changes whenever anything on the page has changed
     visit: int = 1
     marks: tuple[Mark, ...] = ()
@@ -348,13 +350,14 @@ class RunPage:
     parent_place: str = ""  # where in its parent: "pack_and_bill, branch 2"
     graph: tuple[GraphStep, ...] = ()
     children: Children | None = None
-    children_page: str = ""  # which page of them is shown
     waits: tuple[RunWait, ...] = ()  # the newest first
     outputs: tuple[OutputCard, ...] = ()
     leases: tuple[LeaseRow, ...] = ()
     tries: int = 0  # all attempts; `leases` has the newest of them
     drawn: int = 0  # of these, the newest, in the timeline
+    scales: tuple[Filter, ...] = ()  # of the time axis
     log: tuple[LogEntry, ...] = ()  # newest first
+    log_filters: tuple[Filter, ...] = ()
     older_log_url: str = ""
     refused: int = 0  # late writes that were refused
     moving: bool = False  # it, or a run that it waits for, is at work

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from reconciliation.core.contracts import AnswerRule, Contract, LookUpRule, Meaning, Retry
 from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
+from reconciliation.core.reason_words import reason_words
 
 NEVER_ALONE = "a person's word counts only beside such proof, or while a key guards a repeat"
 
@@ -29,6 +30,10 @@ class Possible:
     reason: str
     known: str
     settles: str
+
+    @property
+    def words(self) -> str:
+        return reason_words(self.reason)
 
 
 # --- the contract in questions ----------------------------------------------------------------

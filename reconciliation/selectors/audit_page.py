@@ -18,8 +18,11 @@ from django.urls import reverse
 from reconciliation import access
 from reconciliation.audit_pages import AuditPage, AuditRow, ChainCheck
 from reconciliation.core.audit_asked import AuditAsked
+from reconciliation.core.facts import HoldReason
+from reconciliation.core.reason_words import reason_words
 from reconciliation.models import AuditEntry
 from reconciliation.selectors.audit_entries import entries_asked, known_verbs, objects_named
+from reconciliation.selectors.words import DECISIONS
 from reconciliation.services.audit import CHAIN, hash_of
 from workflows.access import visible_events, visible_runs, visible_tenants
 from workflows.core.words import who
@@ -29,6 +32,7 @@ from workflows.selectors.words import heading
 
 STRETCH = 500  # entries that one page looks through
 TEXT_SHOWN = 300
+REASON_CODES = frozenset(map(str, HoldReason))
 WITH_PAGES = frozenset({"run", "operation", "event"})
 
 Names = Mapping[str, str]
@@ -105,7 +109,7 @@ def visible_names(user: User, entries: Sequence[AuditEntry]) -> dict[str, str]:
 
 def row_of(entry: AuditEntry, names: Names) -> AuditRow:
     detail = dict(entry.detail)
-    reason = str(detail.pop("reason", "") or "")
+    reason = in_words(str(detail.pop("reason", "") or ""))
     return AuditRow(
         number=entry.seq,
         at=entry.at,
@@ -116,7 +120,7 @@ def row_of(entry: AuditEntry, names: Names) -> AuditRow:
         object_url=url_of(entry.object),
         object_entries_url=address(reverse("audit"), {"object": entry.object}),
         reason=reason,
-        facts=tuple(Fact(name, shortened(value)) for name, value in detail.items()),
+        facts=tuple(fact_of(name, value) for name, value in detail.items()),
         hash=entry.hash,
         fits=entry.hash == hash_of(entry),
     )
@@ -129,6 +133,19 @@ def url_of(object: str) -> str:
     return reverse(kind, args=[pk]) if pk is not None and kind in WITH_PAGES else ""
 
 
+def fact_of(name: str, value: Any) -> Fact:
+    term, text = name.replace("_", " "), shortened(value)
+    said = DECISIONS.get(text, text) if name == "kind" else text
+    return Fact(term[:1].upper() + term[1:], said)
+
+
+def in_words(reason: str) -> str:
+    """What the record keeps as a code, as people say it; what somebody typed as it stands."""
+    return reason_words(reason) if reason in REASON_CODES else reason
+
+
 def shortened(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        value = ", ".join(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= TEXT_SHOWN else text[: TEXT_SHOWN - 1] + "…"

@@ -16,6 +16,8 @@ from workflows.selectors.words import counted
 
 STALE_AFTER = timedelta(minutes=15)
 CARDS_SHOWN = 12
+# Beside the time that the provider has: after that nobody waits for an answer any more.
+SPARE = timedelta(seconds=10)
 
 Group = tuple[str, str, str]
 
@@ -50,6 +52,16 @@ def card(case: Case, rows: list[Evidence]) -> EvidenceCard:
 def kind_of(row: Evidence) -> str:
     """A result check that found the result wrong is no match, whatever its row's kind says."""
     return EvidenceKind.CONFLICT if row.postcondition is False else row.kind
+
+
+def is_asking(case: Case) -> bool:
+    """Whether somebody has asked the provider and no answer is there yet."""
+    if not case.asked:
+        return False
+    asked_at = case.asked[-1].at
+    answered = any(row.recorded_at >= asked_at for row in case.evidence)
+    patience = timedelta(seconds=case.contract.timeout_seconds) + SPARE
+    return not answered and case.now - asked_at < patience
 
 
 def is_stale(case: Case, row: Evidence) -> bool:

@@ -15,7 +15,7 @@ from reconciliation.selectors.decide_parts import DecideParts, decided_parts, op
 from reconciliation.selectors.forms_shown import drafted, overtaken
 from reconciliation.selectors.record import decision_entry, hold_entries, proposal_entries
 from reconciliation.selectors.run_options import run_options
-from reconciliation.selectors.words import clock, owner_of, sentence_of
+from reconciliation.selectors.words import owner_of, sentence_of
 from reconciliation.services.drafts import draft_of
 from reconciliation.services.offers import ground_of
 from workflows.models import Run
@@ -99,7 +99,7 @@ def facts_of(hold: Hold) -> list[Fact]:
     run = hold.held_run
     facts = [
         Fact("Workflow", f"{run.workflow} v{run.version}", code=True),
-        Fact("Held since", clock(hold.opened_at)),
+        Fact("Held since", "", at=hold.opened_at),
         Fact("Helps", sentence_of(hold).settles),
     ]
     label = label_of(run)

@@ -20,7 +20,13 @@ from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
 from reconciliation.selectors.case import Case, load_case
 from reconciliation.selectors.contract import contract_card
 from reconciliation.selectors.decide_parts import DecideParts, decided_parts, open_parts
-from reconciliation.selectors.evidence import cards_of, choices_of, is_stale, says
+from reconciliation.selectors.evidence import (
+    cards_of,
+    choices_of,
+    is_asking,
+    is_stale,
+    says,
+)
 from reconciliation.selectors.forms_shown import drafted, overtaken
 from reconciliation.selectors.ladder import in_common, ladder_of, summary_of
 from reconciliation.selectors.linked import given_up, linked_to
@@ -29,7 +35,6 @@ from reconciliation.selectors.record import record_of
 from reconciliation.selectors.sides import sides_of
 from reconciliation.selectors.words import (
     amount_of,
-    clock,
     name_of,
     owner_of,
     owners_of,
@@ -98,6 +103,7 @@ def operation_page(
         overtaken=overtaken(attempted, now),
         linked=linked_to(operation),
         irreversible=case.contract.irreversible,
+        is_asking=is_asking(case),
         is_final=case.state.is_settled,
     )
 
@@ -183,6 +189,7 @@ def fingerprint(case: Case) -> str:
         [row.pk for row in case.decisions],
         hold.proposal_id if hold else None,
         window_of(operation, case.now).state,
+        is_asking(case),
         [(offer.kind, offer.allowed) for offer in offers(case)] if hold else None,
     )
     return hashlib.sha256(repr(rests_on).encode()).hexdigest()[:16]
@@ -216,7 +223,7 @@ def intended_facts(case: Case) -> list[Fact]:
         Fact("Action", operation.action, code=True),
         Fact("Target", operation.target),
         Fact("Asked for by", f"step {operation.step}"),
-        Fact("Written down", clock(operation.created_at)),
+        Fact("Written down", "", at=operation.created_at),
     ]
     if operation.amount is not None:
         facts.append(Fact("Amount", amount_of(operation)))

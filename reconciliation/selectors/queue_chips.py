@@ -17,6 +17,7 @@ from django.urls import reverse
 from reconciliation import access
 from reconciliation.core.facts import HoldReason
 from reconciliation.core.queue_views import ME, NOBODY, Looked
+from reconciliation.core.reason_words import reason_words
 from reconciliation.models import Hold
 from reconciliation.queue_pages import Chip, Choices
 from reconciliation.selectors.words import RUN_HOLDS, name_of
@@ -44,31 +45,9 @@ AGES = {
 }
 AMOUNTS = ("100", "1000", "10000")
 
-REASONS: dict[str, str] = {
-    HoldReason.NOT_READY: "Provider not ready",
-    HoldReason.AUTHORISATION_LAPSED: "Not authorised any more",
-    HoldReason.PRECONDITION_GONE: "Precondition gone",
-    HoldReason.UNGUARDED: "Sent, and nothing guards a repeat",
-    HoldReason.WINDOW_CLOSING: "Protection ends soon",
-    HoldReason.WINDOW_OVER: "Protection is over",
-    HoldReason.NOT_PROVEN: "Promises never shown",
-    HoldReason.BUDGET_SPENT: "Sent as often as is allowed",
-    HoldReason.ABSENCE_NOT_PROOF: "No record, which proves nothing",
-    HoldReason.LOOK_UP_UNAVAILABLE: "Could not be asked",
-    HoldReason.CONFLICT: "Records that cannot all be true",
-    HoldReason.POSTCONDITION_FAILED: "Result is not as meant",
-    HoldReason.NOT_VERIFIABLE: "Result cannot be checked",
-    HoldReason.UNREACHABLE: "Provider not reached",
-    HoldReason.REFUSED_TOO_OFTEN: "Refused each time",
-}
-
-
-def reason_text(reason: str) -> str:
-    return REASONS.get(reason) or reason.replace("_", " ").capitalize()
-
 
 def all_reasons() -> list[str]:
-    return sorted({*map(str, HoldReason), *map(str, RUN_HOLDS)}, key=reason_text)
+    return sorted({*map(str, HoldReason), *map(str, RUN_HOLDS)}, key=reason_words)
 
 
 def amount_text(amount: str) -> str:
@@ -103,7 +82,7 @@ def links(name: str, options: Iterable[tuple[str, str]], looked: Looked) -> Iter
 
 
 STATIC: dict[str, Callable[[], list[tuple[str, str]]]] = {
-    "reason": lambda: [(reason, reason_text(reason)) for reason in all_reasons()],
+    "reason": lambda: [(reason, reason_words(reason)) for reason in all_reasons()],
     "age": lambda: list(AGES.items()),
     "amount": lambda: [(amount, amount_text(amount)) for amount in AMOUNTS],
 }
@@ -131,7 +110,7 @@ def names_of(looked: Looked, user: User, rows: Sequence[Hold]) -> dict[str, str]
     if looked.assignee in (ME, NOBODY):
         found["assignee"] = looked.assignee
     if "reason" in found:
-        found["reason"] = reason_text(looked.reason)
+        found["reason"] = reason_words(looked.reason)
     if "age" in found:
         found["age"] = AGES[looked.age]
     if "amount" in found:

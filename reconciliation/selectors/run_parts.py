@@ -37,6 +37,7 @@ from reconciliation.selectors.record import (
     settled,
 )
 from reconciliation.selectors.words import (
+    DECISIONS,
     clock,
     listed,
     name_of,
@@ -51,7 +52,7 @@ from workflows.core.words import who
 from workflows.models import Run
 from workflows.pages import CheckedCause, Link, LogEntry
 from workflows.selectors import worker_names
-from workflows.selectors.run_parts import RunParts
+from workflows.selectors.run_parts import Deed, RunParts
 
 OPERATIONS_SHOWN = 50
 # What people do to runs (workflows.services.stopping, migrations), as the log tells it. Of a
@@ -107,6 +108,7 @@ def run_parts(run: Run, user: User | None, *, before: datetime | None) -> RunPar
         lanes=lanes(rows),
         spans=hold_spans(rows),
         urls={row.step: reverse("operation", args=[row.pk]) for row in rows.operations},
+        deeds=(*decided(rows), *stopped(rows)),
         log=(*(as_log(entry) for entry in entries(past)), *stop_entries(past)),
         owner=owner.name if owner else owner_of_dispatch(rows),
         helps=f"{sentence_of(hold).settles} {NOT_BY_WAITING}" if hold else "",
@@ -233,6 +235,25 @@ def hold_spans(rows: Rows) -> dict[str, list[Span]]:
         )
         spans.setdefault(step, []).append(span)
     return spans
+
+
+# --- what people did --------------------------------------------------------------------------
+
+
+def decided(rows: Rows) -> Iterator[Deed]:
+    urls = {hold.pk: url_of(hold) for hold in rows.holds}
+    for row in rows.decisions:
+        url = urls.get(row.hold_id, "")
+        text = DECISIONS.get(row.kind, row.kind)
+        yield Deed(row.by_name, row.at, "decided", text, url)
+        if row.second_name:
+            yield Deed(row.second_name, row.at, "confirmed", text, url)
+
+
+def stopped(rows: Rows) -> Iterator[Deed]:
+    for row in rows.stops:
+        text = row.detail.get("reason", "") or row.verb
+        yield Deed(who(row.actor), row.at, row.verb.removeprefix("run "), text)
 
 
 # --- the log ----------------------------------------------------------------------------------

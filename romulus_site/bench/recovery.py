@@ -1,6 +1,7 @@
 """`bench recovery`: from the SIGKILL of a worker until its run goes on in another one.
 
-The worker is killed as soon as it is at work: its lease is as long as it can be then.
+The worker is killed as soon as it is at work: its lease is as long as it can be then. What ends
+sooner was found by the end of the worker's session with the database.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def document_of(
         "repeats": given.repeats,
         "lease_seconds": given.lease,
         "recovery_seconds": report.summary(seconds),
-        "beyond_lease_seconds": report.summary(taken - given.lease for taken in seconds),
+        "beyond_lease_seconds": report.summary(max(0.0, taken - given.lease) for taken in seconds),
     }
 
 

@@ -17,7 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from romulus_site.vocabulary import word
-from workflows.core.durations import age, took
+from workflows.core.durations import age, took, zone_name
 
 register = Library()
 
@@ -141,12 +141,6 @@ def zone_of(context: Context) -> tzinfo:
     """The zone that the reader has chosen; UTC for nobody, and where there is no request."""
     profile = getattr(context.get("request"), "profile", None)
     return profile.zone if profile else UTC
-
-
-def zone_name(own: datetime) -> str:
-    """The zone of a time as people write it: "CET"; by its offset where it has no letters."""
-    name = own.tzname() or "UTC"
-    return name if name[0].isalpha() else f"UTC{name}"
 
 
 def _absolute(own: datetime, *, exact: bool) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,7 +35,8 @@ from romulus_site.torture.workers import Staff, WorkerProcess
 from workflows.models import Run
 
 TICK_SECONDS = 0.02
-# After the blows: a reconciliation whose process died is taken up again after a minute.
+# After the blows: so long may pass without one run more at rest. A reconciliation whose process
+# died is taken up again after a minute; how long a backlog takes is the machine's matter.
 PEACE_SECONDS = 240.0
 LOOK_SECONDS = 0.5
 READY_SECONDS = 60.0
@@ -159,10 +161,12 @@ class Player:
 
     def _work_off(self, until: float) -> None:
         while self._agenda or self._elapsed() < until:
+            # Before each: on a machine that has too much to do there is always something due.
             self._bury()
-            while self._agenda and self._agenda[0][0] <= self._elapsed():
+            if self._agenda and self._agenda[0][0] <= self._elapsed():
                 heapq.heappop(self._agenda)[2]()
-            time.sleep(TICK_SECONDS)
+            else:
+                time.sleep(TICK_SECONDS)
 
     def _bury(self) -> None:
         for said in self._blows.bury():
@@ -236,14 +240,16 @@ class Player:
             self._staff.hire()
 
     def _wait_for_rest(self) -> None:
-        began = self._elapsed()
-        told = began
-        while self._elapsed() - began < PEACE_SECONDS:
+        began = told = last = self._elapsed()
+        fewest = math.inf
+        while self._elapsed() - last < PEACE_SECONDS:
             self._bury()
             self._let_go_on()
             restless = rest.restless()
             if not restless:
                 break
+            if len(restless) < fewest:
+                fewest, last = len(restless), self._elapsed()
             if self._elapsed() - told > PROGRESS_SECONDS:
                 told = self._elapsed()
                 first = restless[0]

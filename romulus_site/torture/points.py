@@ -24,6 +24,8 @@ OF_WORKER = {
     "before_renew": 4,
     "after_renew": 4,
     "after_seen": 4,
+    "before_gone": 1,
+    "after_gone": 1,
     "before_hint": 20,
     "after_hint": 20,
     "before_wake": 20,

@@ -27,13 +27,14 @@ class WorkerProcess:
 
     Attributes:
         failpoint: where it dies by itself; none for a healthy one.
-        struck_at: when it was killed, or was found to be dead.
+        alive_at: when it was last seen alive.
+        struck_at: when it was killed; of one that died by itself, when it was last seen alive.
     """
 
     def __init__(self, number: int, folder: Path, failpoint: str, now: datetime) -> None:
         self.name = f"worker-{number}"
         self.failpoint = failpoint
-        self.born_at = now
+        self.alive_at = now
         self.struck_at: datetime | None = None
         self.frozen = False
         self.told_to_end = False
@@ -97,9 +98,14 @@ class Staff:
     def bury(self) -> Iterator[WorkerProcess]:
         """Yield those that have died since the last call, and note what nobody has done."""
         for worker in self.everyone:
-            if worker.is_alive or worker.struck_at is not None:
+            # Asked first: whoever looks seldom must not take a death for a later one.
+            now = self._clock.now()
+            if worker.is_alive:
+                worker.alive_at = now
                 continue
-            worker.struck_at = self._clock.now()
+            if worker.struck_at is not None:
+                continue
+            worker.struck_at = worker.alive_at
             code = worker.process.returncode
             at_failpoint = bool(worker.failpoint) and code == -signal.SIGKILL
             # One that had not come to its handlers yet ends by the signal itself.

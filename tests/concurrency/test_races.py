@@ -144,6 +144,19 @@ def test_a_lease_is_renewed_by_the_thread_until_it_is_stopped(settings: Settings
     assert not keeper.may_claim()
 
 
+def test_a_session_that_ends_under_a_step_is_an_outage_and_not_its_failure() -> None:
+    def ends_it(run: RunView) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    run = ready_run(ONCE, ends_it)
+    with pytest.raises(OperationalError):
+        advance(run.pk, Keeper())
+    connection.close()
+    run.refresh_from_db()
+    assert (run.state, run.failure) == ("running", None)
+
+
 ambiguous = Workflow("tests.ambiguous")
 
 

@@ -54,7 +54,23 @@ def test_an_entry_says_who_did_what_to_which_run_and_why(viewer: Client) -> None
     (row,) = page_at(viewer).rows
     assert (row.actor, row.verb, row.reason) == ("ada", "run cancelled", "Sent back.")
     assert (row.object, row.object_url) == ("Run Refund, ORD-7001", f"/runs/{run.pk}/")
-    assert [(fact.term, fact.text) for fact in row.facts] == [("before", "held")]
+    assert [(fact.term, fact.text) for fact in row.facts] == [("Before", "held")]
+
+
+def test_codes_of_the_record_are_said_in_words(viewer: Client) -> None:
+    (run,) = many_runs(1, "held")
+    add_entry(
+        "system",
+        "held",
+        f"run:{run.pk}",
+        {"reason": "unguarded", "kind": "applied", "state": "applied"},
+    )
+    (row,) = page_at(viewer).rows
+    assert row.reason == "Sent, and nothing guards a repeat"
+    assert [(fact.term, fact.text) for fact in row.facts] == [
+        ("Kind", "It is done"),
+        ("State", "applied"),
+    ]
 
 
 def test_what_may_not_be_seen_is_not_on_it(viewer: Client) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
-from typing import Any
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from django.db import connections
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sync_playwright
 
 from reconciliation.models import Decision, DecisionDraft, DecisionProposal, Operation
 from tests.console.posting import url_of
@@ -29,28 +32,42 @@ pytestmark = pytest.mark.browser
 
 # As everywhere in the tests, far beyond what it takes.
 expect.set_options(timeout=1000 * LIMIT_SECONDS)
+BROWSERS = Path(sys.prefix) / "browsers"  # where `make test` installs one
+NO_CHROMIUM = (
+    "there is no Chromium on this machine, and `make test` could not install one: "
+    "install the system's (Debian: apt-get install chromium)"
+)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @pytest.fixture(scope="module")
 def browser(django_db_setup: None, django_db_blocker: Any) -> Iterator[Browser]:
-    """A headless Chromium of this machine."""
+    """A headless Chromium: this machine's, else the one that `make test` installs in its place."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
-        reason = f"no Chromium on this machine: none of {', '.join(NAMES)} is on the path"
-        if os.environ.get("CI"):
-            pytest.fail(f"{reason}, and where CI is set it has to be")
-        pytest.skip(reason)
     with django_db_blocker.unblock():
         connections.close_all()
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        patch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(BROWSERS))
+        playwright = stack.enter_context(sync_playwright())
         # Playwright's own event loop runs in this thread while tests ask the database. Under it
         # Django keeps connections of its own: the one from before would stay open unseen.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        # As root there is no sandbox to be had; the pages are our own.
-        launched = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        try:
+            # As root there is no sandbox to be had; the pages are our own.
+            launched = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        except Error as error:
+            do_without(found, error)
         yield launched
         launched.close()
+
+
+def do_without(found: str | None, error: Error) -> NoReturn:
+    """Skip the tests in a browser where none is to be had; fail where one has to be."""
+    said = error.message.strip().splitlines()[0]
+    reason = f"{found} does not start: {said}" if found else f"{NO_CHROMIUM} ({said})"
+    if found or os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 @pytest.fixture

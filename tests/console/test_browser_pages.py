@@ -41,10 +41,13 @@ def paths(live_console: str, destination: RunningDestination) -> list[str]:
     client = Client()
     client.force_login(administrator())
     read = walked(client, of_each_kind=1)
-    # The administration's forms are looked at where they are tested.
-    whole = [path for path in read if read[path].is_whole and not path.startswith("/admin/")]
+    whole = [path for path in read if read[path].is_whole]
     by_view = {resolve(urlsplit(path).path).view_name: path for path in reversed(whole)}
     return sorted(by_view.values())
+
+
+def of_the_admin(path: str) -> bool:
+    return path.startswith("/admin/")
 
 
 @pytest.fixture
@@ -66,11 +69,19 @@ def page(browser: Browser, paths: list[str], live_console: str) -> Iterator[Page
 
 
 def test_every_page_is_within_reach_and_within_its_width(page: Page, paths: list[str]) -> None:
-    wrong = [problem for path in paths for problem in problems_of(page, path)]
+    console = [path for path in paths if not of_the_admin(path)]
+    wrong = [problem for path in console for problem in problems_of(page, path)]
     assert not wrong, "\n".join(wrong)
 
 
-def problems_of(page: Page, path: str) -> Iterator[str]:
+def test_every_page_of_the_admin_is_within_reach(page: Page, paths: list[str]) -> None:
+    admin = [path for path in paths if of_the_admin(path)]
+    wrong = [problem for path in admin for problem in out_of_reach(page, path)]
+    assert not wrong, "\n".join(wrong)
+
+
+def out_of_reach(page: Page, path: str) -> Iterator[str]:
+    """What is wrong for those who do not see or point, in either theme."""
     page.set_viewport_size(WIDE)
     page.goto(path)
     expect(page.get_by_role("heading", level=1)).to_have_count(1)
@@ -83,6 +94,10 @@ def problems_of(page: Page, path: str) -> Iterator[str]:
             places = [node["target"][0] for node in violation["nodes"][:3]]
             yield f"{path}, {scheme}: {violation['id']}: {violation['help']} at {places}"
         keep(page, path, f"1440-{scheme}")
+
+
+def problems_of(page: Page, path: str) -> Iterator[str]:
+    yield from out_of_reach(page, path)
     page.set_viewport_size(NARROW)
     keep(page, path, "390-dark")
     surplus = page.evaluate("document.documentElement.scrollWidth - innerWidth")

@@ -16,6 +16,7 @@ from django.utils.html import escape
 
 from reconciliation.models import AuditEntry, Evidence, Hold, Operation, Provider, Transmission
 from reconciliation.sealing import seal
+from reconciliation.services.audit import add_entry
 from tests.console.posting import HTMX, fragment, url_of
 from tests.destination import RunningDestination
 from tests.factories import (
@@ -249,6 +250,17 @@ def test_a_provider_that_is_away_leaves_the_case_held_and_says_so(
     away.refresh_from_db()
     assert away.state == "held"
     assert open_hold_of(away)
+
+
+def test_while_an_answer_is_awaited_the_page_asks_often_and_says_so(
+    client: Client, away: Operation
+) -> None:
+    assert page_at(client, away).poll_seconds == 30
+    add_entry("user:1 ada", "asked", f"operation:{away.pk}", {})
+    assert page_at(client, away).poll_seconds == 3
+    assert "Asking now" in client.get(url_of(away)).content.decode()
+    Evidence.objects.create(operation=away, kind="unavailable", source="look-up")
+    assert page_at(client, away).poll_seconds == 30
 
 
 def test_pressing_twice_within_ten_seconds_asks_once(

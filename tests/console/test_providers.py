@@ -16,12 +16,14 @@ from guardian.shortcuts import assign_perm
 
 from reconciliation.core.facts import HoldReason
 from reconciliation.models import DispatchStop, Provider, Rehearsal, ReviewQueue
+from tests.console.posting import fragment
 from tests.factories import (
     administrator,
     person,
     quick_contract,
     ready_provider,
     stranger,
+    switched,
 )
 from tests.statements import statements
 from workflows.services.clock import database_now
@@ -60,8 +62,21 @@ def test_the_page_has_contract_readiness_runbook_and_dispatch() -> None:
     text = text_of(reverse("provider", args=["payments"]), person("reviewer_1"))
     for said in ("The operation record", "The evidence that settles it", "The owner who handles"):
         assert said in text
+    assert "Protection is over" in text
+    assert "window_over" not in text
     assert "Idempotency-Key" in text
     assert "personalities.py" in text
+
+
+def test_a_poll_tells_of_readiness_and_dispatch_and_leaves_the_switch_alone() -> None:
+    provider = ready_provider("payments")
+    client, url = console(person("reviewer_1")), reverse("provider", args=["payments"])
+    seen = client.get(url).context["seen"]
+    assert fragment(client, f"{url}?seen={seen}", "live").status_code == HTTPStatus.NO_CONTENT
+    switched(provider, "paused")
+    text = fragment(client, f"{url}?seen={seen}", "live").content.decode()
+    assert "Paused" in text
+    assert "<form" not in text
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from reconciliation.models import Evidence, Hold, Operation, ReviewQueue
+from tests.approving import WHY, answered, approver, proposed
 from tests.console.posting import fragment
+from tests.deciding import KEEP_HOLDING, decide
 from tests.destination import RunningDestination
 from tests.factories import (
     advanced,
@@ -32,6 +34,7 @@ from tests.factories import (
 )
 from workflows.models import Attempt, Run, Worker
 from workflows.services.clock import database_now
+from workflows.services.controls import pause
 
 pytestmark = pytest.mark.django_db
 
@@ -228,6 +231,17 @@ def test_a_version_that_is_not_here_is_shown_as_far_as_it_is_known(client: Clien
     assert "refund version 99" in page.why.helps
 
 
+def test_who_approved_stands_in_the_log_and_on_the_axis(client: Client) -> None:
+    client.force_login(owner_of(ready_provider("payments").default_queue))
+    run, proposal = proposed()
+    answered(proposal, approver())
+    page = page_at(client, f"{url_of(run)}?log=people")
+    (entry,) = page.log
+    assert entry.text == f"Approved: {proposal.summary} “{WHY}”"
+    (row,) = page.timeline.people.rows
+    assert (row.lane.name, row.lane.note) == (entry.by, "approved")
+
+
 # --- only what may be seen, and as what -------------------------------------------------------
 
 
@@ -250,13 +264,49 @@ def test_a_poll_gets_what_is_new_and_nothing_while_nothing_is(client: Client, he
     assert "<html" not in told.content.decode()
 
 
-def test_the_timeline_alone_comes_in_either_scale(client: Client, held: Run) -> None:
+def test_the_timeline_comes_in_either_scale_and_polls_keep_it(client: Client, held: Run) -> None:
     Run.objects.filter(pk=held.pk).update(created_at=database_now() - timedelta(hours=2))
-    folded = fragment(client, url_of(held), "timeline")
+    folded = fragment(client, url_of(held), "live")
     assert folded.context["page"].timeline.folds
     assert "<html" not in folded.content.decode()
-    true = fragment(client, f"{url_of(held)}?scale=true", "timeline")
-    assert not true.context["page"].timeline.folds
+    true = fragment(client, folded.context["page"].scales[1].url, "live")
+    page = true.context["page"]
+    assert not page.timeline.folds
+    assert f'hx-get="{escape(page.url)}&amp;seen={page.seen}"' in true.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("only", "kinds"),
+    [
+        ("sends", {"operation", "transmission", "hold"}),
+        ("leases", {"attempt", "step", "entry"}),
+        ("waits", set()),
+        ("people", {"decision", "stop"}),
+    ],
+)
+def test_the_log_is_narrowed_down_to_what_somebody_looks_for(
+    client: Client, held: Run, only: str, kinds: set[str]
+) -> None:
+    decide(Hold.objects.get(), KEEP_HOLDING)
+    pause(held.pk, "user:1 ada", "until the desk is back")
+    page = page_at(client, f"{url_of(held)}?log={only}")
+    assert {entry.kind for entry in page.log} == kinds
+    assert [each.text.lower() for each in page.log_filters if each.current] == [only]
+    assert len(page_at(client, url_of(held)).log) > len(page.log)
+    assert page_at(client, f"{url_of(held)}?log=nonsense").log_filters[0].current
+
+
+def test_what_people_did_stands_on_the_same_axis(client: Client, held: Run) -> None:
+    assert not page_at(client, url_of(held)).timeline.people.rows
+    decide(Hold.objects.get(), KEEP_HOLDING)
+    pause(held.pk, "user:1 ada", "until the desk is back")
+    rows = page_at(client, url_of(held)).timeline.people.rows
+    assert [(row.lane.name, row.lane.note) for row in rows] == [
+        ("reviewer_1", "decided"),
+        ("ada", "paused"),
+    ]
+    assert all(bar.is_mark for row in rows for bar in row.bars)
+    assert "until the desk is back" in client.get(url_of(held)).content.decode()
 
 
 def test_markup_in_outputs_errors_and_worker_names_is_shown_as_text(
@@ -272,7 +322,6 @@ def test_markup_in_outputs_errors_and_worker_names_is_shown_as_text(
     for answer in (
         client.get(url_of(held)),
         fragment(client, url_of(held), "live"),
-        fragment(client, url_of(held), "timeline"),
     ):
         text = answer.content.decode()
         assert MARKUP not in text

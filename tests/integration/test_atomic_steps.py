@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, OperationalError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from reconciliation.models import Hold
@@ -150,6 +150,19 @@ def test_an_error_of_the_database_that_it_takes_back_by_itself_is_none() -> None
     assert (run.state, written()) == ("completed", ["row"])
 
 
+def test_a_statement_of_its_own_that_takes_too_long_is_its_failure() -> None:
+    def waits(run: RunView) -> None:
+        write()
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = '1ms'; SELECT pg_sleep(60)")
+
+    run = advanced(ready_run(ATOMIC, waits))
+    assert (run.state, written()) == ("failed", [])
+    assert run.failure is not None
+    assert "statement timeout" in run.failure["message"]
+
+
+@pytest.mark.usefixtures("lost_session")
 def test_an_outage_undoes_it_and_leaves_it_to_its_lease() -> None:
     run = ready_run(ATOMIC, writing(raising(OperationalError("the connection is lost"))))
     with pytest.raises(OperationalError):

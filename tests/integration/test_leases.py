@@ -184,6 +184,7 @@ def lost_unnoticed(keeper: Keeper) -> Claim:
     return claim
 
 
+@pytest.mark.usefixtures("lost_session")
 @pytest.mark.parametrize("given_up", [outage, lost_unnoticed])
 def test_an_attempt_that_its_process_has_given_up_is_left_to_its_lease(
     given_up: Callable[[Keeper], Claim],

@@ -101,6 +101,15 @@ def test_a_key_that_has_started_a_run_gives_that_run() -> None:
     assert Run.objects.count() == 3
 
 
+def test_ten_thousand_keys_that_were_used_take_no_more_questions_than_a_few() -> None:
+    """Whoever could not tell whether the call came through makes it once more."""
+    first = started(keyed(10_000))
+    with statements() as sent:
+        again = started(keyed(10_000))
+    assert len(sent) < 50
+    assert [run.pk for run in again] == [run.pk for run in first]
+
+
 def test_a_key_that_is_named_twice_starts_one_run() -> None:
     same = Start(ticket(1), start_key="k")
     first, other, second = started([same, Start(ticket(2)), same])

@@ -5,6 +5,7 @@ Promise P1, and that no run is ever left without a reason (P12).
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from datetime import timedelta
@@ -261,6 +262,7 @@ def test_an_output_can_be_given_on_as_it_was_read() -> None:
 # --- the database goes away -------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("lost_session")
 @pytest.mark.parametrize(
     "error", [OperationalError("the connection is closed"), InterfaceError("closed")], ids=repr
 )
@@ -277,3 +279,26 @@ def test_an_outage_is_nobody_s_failure_and_leaves_the_attempt_to_its_lease(
     acts["act"] = lambda _: 2
     expire_lease(run)
     assert result_of(advanced(run)) == 2
+
+
+@pytest.mark.parametrize(
+    "error", [OperationalError("deadlock detected"), InterfaceError("another database")], ids=repr
+)
+def test_what_fails_while_the_database_is_there_is_the_step_s_failure(error: Exception) -> None:
+    """Not a worker that went quiet: its own retries count, and its own words say why."""
+    run = advanced(ready_run(RETRIED, raising(error)))
+    assert attempts(run) == [("act", 1, "failed")]
+    acts["act"] = lambda _: 2
+    make_due(run)
+    assert result_of(advanced(run)) == 2
+
+
+@pytest.mark.parametrize(
+    "error", [asyncio.CancelledError(), KeyboardInterrupt(), GeneratorExit()], ids=repr
+)
+def test_what_would_end_a_process_or_a_coroutine_is_the_step_s_failure(
+    error: BaseException,
+) -> None:
+    run = advanced(ready_run(ONCE, raising(error)))
+    assert run.state == "failed"
+    assert attempts(run) == [("act", 1, "failed")]

@@ -74,6 +74,21 @@ def test_what_begins_or_ends_inside_a_quiet_stretch_is_never_folded_away() -> No
     assert len(along.quiet) == 2
 
 
+def test_what_came_or_was_done_is_a_dot_within_the_axis_and_nothing_folds_over_it() -> None:
+    spans = (
+        span(0, 5),
+        span(5, 4000, "wait", working=False),
+        span(2000, 2000, "person", label="paused", working=False),
+        span(4000, 4000, "person", working=False),
+    )
+    line = draw([Lane("step", spans)], [], start=at(0), end=at(4000), running=False)
+    paused, last = (bar for bar in line.steps.rows[0].bars if bar.is_mark)
+    assert len(line.folds) == 2
+    assert line.folds[0].x < paused.middle < line.folds[1].x
+    assert last.x + last.width <= 100
+    assert [bar.is_mark for bar in line.steps.rows[0].bars] == [False, False, True, True]
+
+
 def test_many_folds_leave_room_for_the_work() -> None:
     spans = [span(number * 1000, number * 1000 + 10) for number in range(40)]
     along = axis(spans, at(0), at(39_010))

@@ -218,7 +218,7 @@ def test_whatever_goes_wrong_while_storing_is_one_error(value: Any, annotation: 
 def test_a_value_inside_itself_is_refused() -> None:
     circle: dict[str, Any] = {}
     circle["self"] = circle
-    with pytest.raises(UnstorableValue):
+    with pytest.raises(UnstorableValue, match="holds itself"):
         stored(circle)
 
 
@@ -226,7 +226,7 @@ def test_a_value_nested_beyond_reason_is_refused() -> None:
     tower: list[Any] = []
     for _ in range(10_000):
         tower = [tower]
-    with pytest.raises(UnstorableValue):
+    with pytest.raises(UnstorableValue, match="nested too deeply"):
         stored(tower)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 MINUTE = timedelta(minutes=1)
 
@@ -36,10 +36,16 @@ def _units(*parts: tuple[int, str]) -> str:
 
 
 def moment(at: datetime, now: datetime) -> str:
-    """A time with its zone, the day only where it is not today's: "03:00:12 UTC"."""
-    at, now = at.astimezone(UTC), now.astimezone(UTC)
-    day = "" if at.date() == now.date() else f"{at.day} {at:%b %Y}, "
-    return f"{day}{at:%H:%M:%S} UTC"
+    """A time in the zone of `now`, the day only where it is not today's: "03:00:12 UTC"."""
+    own = at.astimezone(now.tzinfo)
+    day = "" if own.date() == now.date() else f"{own.day} {own:%b %Y}, "
+    return f"{day}{own:%H:%M:%S} {zone_name(own)}"
+
+
+def zone_name(at: datetime) -> str:
+    """The zone of a time as people write it: "CET"; by its offset where it has no letters."""
+    name = at.tzname() or "UTC"
+    return name if name[0].isalpha() else f"UTC{name}"
 
 
 def on(at: datetime, now: datetime) -> str:

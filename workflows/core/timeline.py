@@ -23,6 +23,7 @@ PAD_AT_MOST = timedelta(seconds=15)
 
 LANE_HEIGHT = 38
 BAR_LEAST = 0.55  # percent: a bar of a few milliseconds is still seen and hit
+MARK = 1.0  # percent that the dot of a moment takes
 LETTER = 0.85  # percent that a letter takes on the narrowest axis; decides where labels fit
 
 TICK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
@@ -54,10 +55,15 @@ class Span:
     url: str = ""
     working: bool = True
 
+    @property
+    def is_moment(self) -> bool:
+        """Something that came or was done, rather than lasted."""
+        return self.end == self.start and not self.working
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One row: a step, an operation below its step, or a worker."""
+    """One row: a step, an operation or a wait below its step, a worker, or a person."""
 
     name: str
     spans: tuple[Span, ...] = ()
@@ -83,6 +89,16 @@ class Bar:
     url: str
     label: str
     label_at: str  # `in` the bar, `after` it or `before` it; empty without room
+
+    is_mark: bool = False  # of a moment: a dot instead of a bar
+
+    @property
+    def middle(self) -> float:
+        return self.x + self.width / 2
+
+    @property
+    def middle_y(self) -> float:
+        return self.y + self.height / 2
 
     @property
     def label_x(self) -> float:
@@ -147,6 +163,7 @@ class Timeline:
     end: datetime
     steps: Block
     workers: Block
+    people: Block
     folds: tuple[Fold, ...]
     ticks: tuple[Tick, ...]
     folded: bool
@@ -240,25 +257,27 @@ def _seconds(start: datetime, end: datetime) -> float:
 def draw(
     steps: Sequence[Lane],
     workers: Sequence[Lane],
+    people: Sequence[Lane] = (),
     *,
     start: datetime,
     end: datetime,
     running: bool,
     fold: bool = True,
 ) -> Timeline:
-    """Return the drawing of `steps` above `workers` from `start` to `end`.
+    """Return the drawing of `steps` above `workers` above `people` from `start` to `end`.
 
     The axis is labelled in the time zone of `start`; `end` has the same. It is now while the run
     is `running` (not finished), else when it finished. The spans of `workers` are leases: their
     hand-overs are joined in the order in which they were given.
     """
-    spans = [span for lane in (*steps, *workers) for span in lane.spans]
+    spans = [span for lane in (*steps, *workers, *people) for span in lane.spans]
     along = axis(spans, start, end, fold=fold)
     return Timeline(
         start,
         end,
         steps=Block(_rows(steps, along)),
         workers=Block(_rows(workers, along), _hops(workers, along)),
+        people=Block(_rows(people, along)),
         folds=tuple(
             Fold(along.x(begin), along.fold_width, until - begin) for begin, until in along.quiet
         ),
@@ -285,15 +304,24 @@ def _bars(lane: Lane, number: int, along: Axis) -> tuple[Bar, ...]:
         y = number * LANE_HEIGHT + (LANE_HEIGHT - height) // 2
         covered = reached > x + width  # by a bar that began earlier: no text on top of it
         after, before = (0.0, 0.0) if covered else (following - x - width, x - reached)
-        at = _label_place(span.label, width, after=after, before=before)
-        bars.append(Bar(x, width, y, height, span.paint, span.title, span.url, span.label, at))
+        inside = 0.0 if span.is_moment else width
+        at = _label_place(span.label, inside, after=after, before=before)
+        bars.append(
+            Bar(
+                *(x, width, y, height, span.paint, span.title, span.url, span.label, at),
+                is_mark=span.is_moment,
+            )
+        )
         reached = max(reached, x + width)
-    # What is not known lies behind what is: sends are drawn over their unknown outcome.
-    return tuple(sorted(bars, key=lambda bar: bar.paint != "unknown"))
+    # What is not known lies behind what is: sends are drawn over their unknown outcome; and what
+    # lasts behind what came while it did.
+    return tuple(sorted(bars, key=lambda bar: (bar.paint != "unknown", bar.is_mark)))
 
 
 def _place(span: Span, along: Axis) -> tuple[float, float]:
     x = along.x(span.start)
+    if span.is_moment:
+        return (min(max(x - MARK / 2, 0), 100 - MARK), MARK)
     width = max(along.x(span.end or along.end) - x, BAR_LEAST)
     return (min(x, 100 - width), width)
 

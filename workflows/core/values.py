@@ -57,6 +57,9 @@ def to_json(value: Any, annotation: Any, *, limit: int, what: str) -> Json:
         raise UnstorableValue(f"{what}: {first_problem(error)}") from error
     except UnstorableValue:
         raise
+    except RecursionError as error:
+        problem = "it is nested too deeply, or holds itself"
+        raise UnstorableValue(f"{what}: {problem}") from error
     except Exception as error:  # whatever a type of the author's own does here is one error
         raise UnstorableValue(
             f"{what}: {type(value).__name__} has no JSON form; return a model, dataclass or dict"

@@ -17,6 +17,10 @@ class Worker(models.Model):
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
     workflows = models.JSONField()  # [[name, version], …]
+    # The server's process that its keeper speaks to, and since when that server runs. It is there
+    # for as long as the worker's is; None where a pooler hides it (services/gone_workers.py).
+    session = models.IntegerField(null=True)
+    server_since = models.DateTimeField(null=True)
     # What it knows: since when its messages do not reach the broker, and when it swept last.
     broker_away_since = models.DateTimeField(null=True)
     swept_at = models.DateTimeField(null=True)

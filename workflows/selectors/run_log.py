@@ -16,6 +16,14 @@ from workflows.services.migrations import NOBODY
 
 LOG_ROWS = 100
 
+# What the log can be narrowed down to, by the kinds of its entries.
+FILTERS = {
+    "sends": ("Sends", frozenset({"operation", "transmission", "evidence", "hold"})),
+    "leases": ("Leases", frozenset({"attempt", "step", "entry", "run"})),
+    "waits": ("Waits", frozenset({"wait", "event"})),
+    "people": ("People", frozenset({"decision", "stop", "answer"})),
+}
+
 ENDS = {
     RunState.COMPLETED: "Every step is committed",
     RunState.FAILED: "The run failed",
@@ -24,14 +32,20 @@ ENDS = {
 
 
 def log_page(
-    entries: Iterable[LogEntry], before: datetime | None
+    entries: Iterable[LogEntry], before: datetime | None, only: str = ""
 ) -> tuple[tuple[LogEntry, ...], datetime | None]:
     """Return a page of `entries`, newest first, and from where on older ones are asked for.
 
-    Entries of one moment stay together, so that none falls between two pages.
+    Entries of one moment stay together, so that none falls between two pages. `only` names one of
+    FILTERS; any other text shows all.
     """
+    _, kinds = FILTERS.get(only, ("", None))
     sorted_entries = sorted(
-        (entry for entry in entries if before is None or entry.at < before),
+        (
+            entry
+            for entry in entries
+            if (before is None or entry.at < before) and (kinds is None or entry.kind in kinds)
+        ),
         # Of one moment: an end before the next begin, and the end of the run last.
         key=lambda entry: (entry.at, entry.fence or 0, entry.kind == "run"),
         reverse=True,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,10 @@ from workflows.core.run_facts import RunFacts, WholePause
 from workflows.core.states import RunState
 from workflows.core.words import who
 from workflows.models import Run
-from workflows.pages import GraphStep, Paused, RunPage
+from workflows.pages import Filter, GraphStep, Paused, RunPage
 from workflows.selectors.explanations import facts_about
 from workflows.selectors.paging import address
+from workflows.selectors.run_approvals import with_approvals
 from workflows.selectors.run_cards import lease_rows, output_cards
 from workflows.selectors.run_children import (
     children_of,
@@ -30,7 +31,7 @@ from workflows.selectors.run_children import (
 from workflows.selectors.run_controls import controls_of
 from workflows.selectors.run_graph import graph_of
 from workflows.selectors.run_history import history_of, past_of
-from workflows.selectors.run_log import log_page, own_entries
+from workflows.selectors.run_log import FILTERS, log_page, own_entries
 from workflows.selectors.run_parts import run_parts
 from workflows.selectors.run_timeline import timeline_of
 from workflows.selectors.run_waits import waits_of_run, with_waits
@@ -40,6 +41,7 @@ from workflows.selectors.words import heading
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
+TRUE_SCALE = "true"
 MOVING = (RunState.READY, RunState.RUNNING)
 
 
@@ -52,27 +54,38 @@ def run_page(
     control: bool = False,
     folded: bool = True,
     before: datetime | None = None,
+    only: str = "",
     children: str = "",
-    zone: tzinfo = UTC,
 ) -> RunPage:
-    """The page of `run` at `now` for `user`, who may see it. A bounded number of queries.
+    """The page of `run` at `now` for `user`, who may see it, its times in the zone of `now`.
+
+    A bounded number of queries.
 
     Args:
         payloads: this person may see its outputs too.
         control: and cancel, pause or resume it.
         before: pages the log; everything else is as it is now.
+        only: narrows the log down, to one of `run_log.FILTERS`.
         children: pages the runs that it started.
-        zone: in which the time axis is labelled.
     """
     history = history_of(run, payloads=payloads)
     waits = waits_of_run(run)
     past_waits = waits if before is None else waits_of_run(run, before)
     parts = with_waits(run_parts(run, user, before=before), waits, past_waits)
+    parts = with_approvals(parts, history)
     facts = facts_about(run, parts)
     past = history if before is None else past_of(history, before)
-    log, older = log_page(chain(own_entries(past, parts), parts.log), before)
+    log, older = log_page(chain(own_entries(past, parts), parts.log), before, only)
     leases = lease_rows(history)
-    url = reverse("run", args=[run.pk])
+    here = Here(
+        reverse("run", args=[run.pk]),
+        {
+            "scale": "" if folded else TRUE_SCALE,
+            "log": only,
+            "before": before.isoformat() if before else "",
+            "children": children,
+        },
+    )
     parent = parent_of(run)
     page = RunPage(
         id=run.pk,
@@ -90,7 +103,8 @@ def run_page(
         started_at=run.created_at,
         ended_at=run.finished_at,
         why=why_of(history, facts, explain(facts, now), parts),
-        timeline=timeline_of(history, parts, now, folded=folded, zone=zone),
+        timeline=timeline_of(history, parts, now, folded=folded),
+        url=here.url(),
         seen="",
         marks=marks_of(run, now),
         pauses=paused_of(facts.pauses),
@@ -99,18 +113,46 @@ def run_page(
         parent_place=place_in_parent(run, parent),
         graph=graph_of(history, parts, now),
         children=children_of(run, now, children),
-        children_page=children,
         waits=waits,
         outputs=output_cards(history, payloads=payloads),
         leases=leases,
         tries=history.tries,
         drawn=len(history.attempts),
+        scales=scales(here, folded=folded),
         log=log,
-        older_log_url=f"{address(url, {'before': older.isoformat()})}#log" if older else "",
+        log_filters=log_filters(here, only),
+        older_log_url=f"{here.url(before=older.isoformat())}#log" if older else "",
         refused=history.refused,
         moving=is_moving(facts),
     )
     return replace(page, seen=fingerprint(page, parts.seen))
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where the page is: each of its links changes one thing and keeps the rest."""
+
+    path: str
+    query: Mapping[str, str]
+
+    def url(self, **changes: str) -> str:
+        return address(self.path, {**self.query, **changes})
+
+
+def scales(here: Here, *, folded: bool) -> tuple[Filter, ...]:
+    return (
+        Filter("Fold quiet time", here.url(scale=""), folded),
+        Filter("True scale", here.url(scale=TRUE_SCALE), not folded),
+    )
+
+
+def log_filters(here: Here, only: str) -> tuple[Filter, ...]:
+    """All, or what people look for in the log; each from its newest entry on."""
+    named = {"": "All"} | {name: text for name, (text, _) in FILTERS.items()}
+    current = only if only in FILTERS else ""
+    return tuple(
+        Filter(text, here.url(log=name, before=""), name == current) for name, text in named.items()
+    )
 
 
 def fingerprint(page: RunPage, seen: str) -> str:

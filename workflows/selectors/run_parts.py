@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Deed:
+    """What a person did to a run. `did` is a word for it, beside its mark; `text` a sentence."""
+
+    by: str
+    at: datetime
+    did: str
+    text: str
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunParts:
     """What an app adds to the page of one run; mappings are by the name of the step.
 
@@ -27,6 +38,7 @@ class RunParts:
         lanes: rows of the timeline below a step's own row.
         spans: bars in a step's own row.
         urls: where more can be read about a step.
+        deeds: what people did, for the timeline.
         log: entries of the event log, in any order.
         owner: who moves the run next, when a person does.
         helps: what would move it, when this app knows better than the run itself.
@@ -39,6 +51,7 @@ class RunParts:
     lanes: Mapping[str, Sequence[Lane]] = field(default_factory=dict)
     spans: Mapping[str, Sequence[Span]] = field(default_factory=dict)
     urls: Mapping[str, str] = field(default_factory=dict)
+    deeds: Sequence[Deed] = ()
     log: Sequence[LogEntry] = ()
     owner: str = ""
     helps: str = ""

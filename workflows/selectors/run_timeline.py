@@ -1,4 +1,4 @@
-"""The lanes of a run's timeline: each step with its tries, what hangs on it, and the workers.
+"""The lanes of a run's timeline: each step with its tries and what hangs on it, workers, people.
 
 The branches of a parallel group hang on their group, each with the tries of its own run.
 """
@@ -6,7 +6,7 @@ The branches of a parallel group hang on their group, each with the tries of its
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 from itertools import groupby, pairwise
 
 from django.urls import reverse
@@ -16,11 +16,12 @@ from workflows.core.states import AttemptState, RunState
 from workflows.core.timeline import Lane, Span, Timeline, draw
 from workflows.models import Attempt
 from workflows.selectors.run_history import WENT_QUIET, BranchRun, History, left_output
-from workflows.selectors.run_parts import RunParts
+from workflows.selectors.run_parts import Deed, RunParts
 from workflows.selectors.run_steps import StepSeen
 from workflows.selectors.words import counted, try_of
 
 WORKERS_SHOWN = 12
+PEOPLE_SHOWN = 6
 
 # What a wait between two tries is, by the kind of the step.
 RESTS = {
@@ -31,16 +32,15 @@ RESTS = {
 }
 
 
-def timeline_of(
-    history: History, parts: RunParts, now: datetime, *, folded: bool, zone: tzinfo = UTC
-) -> Timeline:
-    """The drawing of the run at `now`, its axis labelled in `zone`."""
+def timeline_of(history: History, parts: RunParts, now: datetime, *, folded: bool) -> Timeline:
+    """The drawing of the run at `now`, its axis labelled in the zone of that."""
     run = history.run
     return draw(
         step_lanes(history, parts),
         worker_lanes(history),
-        start=start_of(history).astimezone(zone),
-        end=(run.finished_at or now).astimezone(zone),
+        people_lanes(parts.deeds),
+        start=start_of(history).astimezone(now.tzinfo),
+        end=(run.finished_at or now).astimezone(now.tzinfo),
         running=run.finished_at is None,
         fold=folded,
     )
@@ -222,3 +222,26 @@ def note_of(last: Attempt) -> str:
             return "lease ended"
         case _:
             return "released"
+
+
+# --- people -----------------------------------------------------------------------------------
+
+
+def people_lanes(deeds: Sequence[Deed]) -> list[Lane]:
+    """One lane for each of the people who did something last, in the order of their first deed."""
+    by_person: dict[str, list[Deed]] = {}
+    for deed in sorted(deeds, key=lambda each: each.at):
+        by_person.setdefault(deed.by, []).append(deed)
+    latest = sorted(by_person, key=lambda name: by_person[name][-1].at)[-PEOPLE_SHOWN:]
+    lanes = [
+        Lane(name, tuple(map(deed_span, done)), note=done[-1].did)
+        for name, done in by_person.items()
+        if name in latest
+    ]
+    more = len(by_person) - len(lanes)
+    return [*lanes, Lane(f"and {counted(more, 'other')} before")] if more else lanes
+
+
+def deed_span(deed: Deed) -> Span:
+    title = f"{deed.by}: {deed.text}"
+    return Span("person", deed.at, deed.at, title, deed.did, deed.url or "#log", working=False)

@@ -18,7 +18,7 @@ from workflows.core.words import who
 from workflows.models import Event, Match, Run, Wait
 from workflows.models.event import UNCONSUMED
 from workflows.pages import LogEntry, RunWait, SeenEvent
-from workflows.selectors.run_parts import RunParts
+from workflows.selectors.run_parts import Deed, RunParts
 from workflows.selectors.wait_facts import with_first_events
 
 WAITS_SHOWN = 20
@@ -116,7 +116,16 @@ def with_waits(parts: RunParts, waits: Sequence[RunWait], past: Sequence[RunWait
         newest = [wait for wait in waits if wait.step == step][:LANES_SHOWN]
         lanes[step] = [*map(lane, reversed(newest)), *lanes.get(step, [])]
     log = [*parts.log, *(entry for wait in past for entry in entries(wait))]
-    return replace(parts, lanes=lanes, log=log)
+    deeds = [*parts.deeds, *(deed for wait in waits for deed in attached(wait))]
+    return replace(parts, lanes=lanes, log=log, deeds=deeds)
+
+
+def attached(wait: RunWait) -> Iterator[Deed]:
+    """The events that somebody gave it by hand."""
+    for event in wait.events:
+        if event.by:
+            text = f"attached {event.text} to {wait.step}"
+            yield Deed(event.by, event.at, "attached", text, event.url)
 
 
 def lane(wait: RunWait) -> Lane:

@@ -6,7 +6,7 @@ import random
 from datetime import timedelta
 
 import structlog
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 
 from workflows.core.errors import LostOwnership, OutputsAway
 from workflows.core.retry import is_permanent
@@ -38,18 +38,28 @@ def call(
     """
     try:
         return (function or claim.step.function)(view), None
-    except OUTAGE:
-        raise
+    except OUTAGE as error:
+        if isinstance(error, LostOwnership) or session_is_over():
+            raise
+        # A deadlock, a statement that took too long, another database of the author's own.
+        return None, after_failure(claim, error)
     except OutputsAway as error:
         # Not the step's fault either, and nothing is lost: it reads once more when it can.
         return None, Again(STORAGE_REST, str(error), counts=False)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (its result, never our end)
-        log.warning("step.failed", error=type(error).__name__)
+    except BaseException as error:  # noqa: BLE001 (its result, never our end)
+        # Also what ends a process or a coroutine, such as `asyncio.CancelledError`.
         return None, after_failure(claim, error)
+
+
+def session_is_over() -> bool:
+    """Whether this thread has lost its session with the database, or is to give it up."""
+    raw = connection.connection
+    return raw is None or raw.closed or connection.close_at == 0
 
 
 def after_failure(claim: Claim, error: BaseException) -> Again | Hold | Fail:
     """Say how the run goes on after the step raised `error`."""
+    log.warning("step.failed", error=type(error).__name__)
     message = describe(error)
     delay = None
     if not is_permanent(error):

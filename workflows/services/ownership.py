@@ -8,11 +8,13 @@ renewal succeeds, and every write it makes carries its fence in any case.
 from __future__ import annotations
 
 import os
+import select
 import socket
 import threading
 import time
 from uuid import UUID
 
+import psycopg
 import structlog
 from django.conf import settings
 from django.db import close_old_connections, connection
@@ -27,6 +29,10 @@ log = structlog.get_logger(__name__)
 
 # A lease survives two missed renewals; the third is its end.
 RENEWALS_PER_LEASE = 3
+# After one that failed it is tried again so soon.
+AGAIN_SECONDS = 0.5
+# How often the keeper looks whether its session has ended: to others that is how a process dies.
+LOOK_SECONDS = 0.2
 
 
 class Keeper:
@@ -107,7 +113,15 @@ class Keeper:
             )
         self._proven_until = asked_at + self.lease
         swept = None if self._swept_at is None else asked_at - self._swept_at
-        fetch("seen", {"worker": self.worker, "broker_away": broker_away(), "swept": swept})
+        fetch(
+            "seen",
+            {
+                "worker": self.worker,
+                "broker_away": broker_away(),
+                "swept": swept,
+                "session": connection.connection.info.backend_pid,
+            },
+        )
         failpoint("after_seen")
 
     def is_hung(self) -> bool:
@@ -116,19 +130,49 @@ class Keeper:
         return bool(self.threads) and len(hung) >= self.threads
 
     def _keep(self) -> None:
-        while not self._stopped.wait(self.lease / RENEWALS_PER_LEASE):
-            if self.is_hung():
-                # Their runs went to other workers when the leases ran out. This process can do
-                # nothing any more; whoever supervises it starts a fresh one.
-                log.critical("worker.hung", worker=str(self.worker), steps=len(self._at_work))
-                os._exit(os.EX_SOFTWARE)
-            try:
-                self.renew()
-            except Exception as error:  # noqa: BLE001 (a thread that ends would end all leases)
-                name = type(error).__name__
-                log.warning("lease.not_renewed", worker=str(self.worker), error=name)
-                close_old_connections()
+        interval = self.lease / RENEWALS_PER_LEASE
+        # At once: nobody misses the session of a worker that has not told of one.
+        due, rest = time.monotonic(), 0.0
+        while not self._stopped.wait(rest):
+            rest = min(LOOK_SECONDS, interval)
+            if session_has_ended():
+                connection.close()
+            elif time.monotonic() < due:
+                continue
+            due = time.monotonic() + (interval if self._renewed() else min(AGAIN_SECONDS, interval))
         connection.close()
+
+    def _renewed(self) -> bool:
+        """Renew; whether it could."""
+        if self.is_hung():
+            # Their runs went to other workers when the leases ran out. This process can do
+            # nothing any more; whoever supervises it starts a fresh one.
+            log.critical("worker.hung", worker=str(self.worker), steps=len(self._at_work))
+            os._exit(os.EX_SOFTWARE)
+        try:
+            self.renew()
+        except Exception as error:  # noqa: BLE001 (a thread that ends would end all leases)
+            name = type(error).__name__
+            log.warning("lease.not_renewed", worker=str(self.worker), error=name)
+            close_old_connections()
+            return False
+        return True
+
+
+def session_has_ended() -> bool:
+    """Whether this thread's session is over, without asking the server: it has told, or is gone."""
+    raw = connection.connection
+    if raw is None or raw.closed:
+        return False  # the next statement opens one
+    heard = select.poll()
+    heard.register(raw.pgconn.socket, select.POLLIN)
+    if not heard.poll(0):
+        return False
+    try:
+        raw.pgconn.consume_input()  # what has come may be a mere notice
+    except psycopg.OperationalError:
+        return True
+    return False
 
 
 _keeper: Keeper | None = None

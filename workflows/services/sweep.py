@@ -21,6 +21,7 @@ from workflows.services import hints
 from workflows.services.children import see_ends
 from workflows.services.claims import next_due, of_pairs
 from workflows.services.ending import end_cancelled
+from workflows.services.gone_workers import end_leases_of_the_gone
 from workflows.services.ownership import Keeper
 from workflows.services.pauses import going_on
 from workflows.services.waits import match_missed
@@ -88,7 +89,7 @@ def sweep(keeper: Keeper | None = None) -> int:
     """
     done_now = sum(done(duty) for duty in duties)
     if keeper is None or keeper.has_free_thread():
-        done_now += done(hint_due_runs)
+        done_now += done(end_leases_of_the_gone) + done(hint_due_runs)
     return done_now
 
 

@@ -20,6 +20,15 @@ FROM unnest(
 ON CONFLICT DO NOTHING
 RETURNING id, created_at, ready_at
 
+-- started_before --
+-- The runs that took these start keys first, in the order of the keys. Inputs are compared as they are
+-- kept: the database writes some numbers in another form.
+SELECT r.id, r.input = n.input::jsonb AS same
+FROM unnest(%(start_keys)s, %(inputs)s) WITH ORDINALITY AS n (start_key, input, place)
+JOIN workflows_run r
+    ON r.tenant_id = %(tenant)s AND r.workflow = %(workflow)s AND r.start_key = n.start_key
+ORDER BY n.place
+
 -- claim --
 -- Claim the first of `runs` that may be claimed: a ready one that is due, or a running one whose
 -- lease ran out (take-over, which writes the earlier attempt down as lost), and begin an attempt.
@@ -380,13 +389,38 @@ RETURNING r.id
 
 -- seen --
 -- A worker process is alive; for how many seconds its messages have not reached the broker, and
--- how many seconds ago it swept last (NULL: they do, and never).
+-- how many seconds ago it swept last (NULL: they do, and never). This is its session, unless a
+-- pooler has given it the number of another one.
 UPDATE workflows_worker
 SET seen_at = statement_timestamp(),
+    session = CASE WHEN pg_backend_pid() = %(session)s THEN pg_backend_pid() END,
+    server_since = pg_postmaster_start_time(),
     broker_away_since = statement_timestamp() - %(broker_away)s * interval '1 second',
     swept_at = coalesce(statement_timestamp() - %(swept)s * interval '1 second', swept_at)
 WHERE id = %(worker)s
 RETURNING id
+
+-- gone_workers --
+-- Workers that were seen within a lease and whose session with this server has ended since. A restart
+-- ends all of them and says nothing about a worker: then it is another server.
+SELECT w.id, w.session
+FROM workflows_worker w
+WHERE w.seen_at > statement_timestamp() - %(lease)s * interval '1 second'
+  AND w.server_since = pg_postmaster_start_time() AND w.session IS NOT NULL
+  AND NOT EXISTS (SELECT FROM pg_stat_get_activity(NULL) s WHERE s.pid = w.session)
+
+-- end_leases --
+-- The leases of workers that are gone run out now. One that is alive after all renews them.
+WITH held AS (
+    SELECT id FROM workflows_run
+    WHERE lease_owner = ANY(%(workers)s) AND state = 'running'
+      AND lease_expires_at > statement_timestamp()
+    LIMIT %(batch)s
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE workflows_run r SET lease_expires_at = statement_timestamp(), hinted_at = NULL
+FROM held WHERE r.id = held.id
+RETURNING r.id
 
 -- be_patient --
 -- Until the transaction ends a statement of it waits so long for a lock, and then fails.

@@ -31,11 +31,11 @@ TYPES = {
     name: kind
     for kind, names in {
         "uuid": "run worker attempt next_attempt tenant parent source event wait",
-        "uuid[]": "runs attempts waits matches",
-        "text": "state step next_step attempt_state form error parent_step"
+        "uuid[]": "runs attempts waits matches workers",
+        "text": "state step workflow next_step attempt_state form error parent_step"
         " event_id type correlation content_type encoding problem by reason patience",
         "text[]": "types names steps inputs labels start_keys states failures",
-        "int": "batch visit next_visit number tries parent_visit needed",
+        "int": "batch visit next_visit number tries parent_visit needed session",
         "int[]": "versions places",
         "bigint": "fence",
         "bigint[]": "keys",

@@ -13,7 +13,7 @@ from workflows import access
 from workflows.pages import MOST_EXPORTED
 from workflows.selectors.run_export import COLUMNS, run_rows
 from workflows.selectors.run_list import Asked, listed, run_list
-from workflows.selectors.run_page import run_page
+from workflows.selectors.run_page import TRUE_SCALE, run_page
 from workflows.services.clock import database_now
 from workflows.views.requests import SignedIn, asks_for, fingerprint, moment, nothing_new
 from workflows.views.tables import Exported, as_table
@@ -24,7 +24,7 @@ from workflows.views.tables import Exported, as_table
 def runs(request: SignedIn) -> HttpResponse:
     """The runs that this person may see, newest first."""
     visible = access.visible_runs(request.user)
-    now = database_now()
+    now = database_now().astimezone(request.profile.zone)
     page = run_list(visible, now, asked_by(request))
     known = fingerprint(page)
     context = {"page": page, "seen": known, "now": now}
@@ -51,23 +51,21 @@ def asked_by(request: SignedIn) -> Asked:
 @login_required
 @require_safe
 def run(request: SignedIn, run: UUID) -> HttpResponse:
-    """One run, its timeline alone, or what is new of it."""
+    """One run, or what is new of it."""
     found = access.run_for(request.user, run)
-    now = database_now()
+    now = database_now().astimezone(request.profile.zone)
     page = run_page(
         found,
         request.user,
         now,
         payloads=access.may_view_payloads(request.user, found.tenant),
         control=access.may_control(request.user, found.tenant),
-        folded=request.GET.get("scale") != "true",
+        folded=request.GET.get("scale") != TRUE_SCALE,
         before=moment(request.GET.get("before", "")),
+        only=request.GET.get("log", ""),
         children=request.GET.get("children", ""),
-        zone=request.profile.zone,
     )
-    context = {"page": page, "now": now, "before": request.GET.get("before", "")}
-    if asks_for(request, "timeline"):
-        return render(request, "workflows/_timeline.html", context)
+    context = {"page": page, "now": now}
     if asks_for(request, "live"):
         return nothing_new(request, page.seen) or render(
             request, "workflows/_refreshed.html", context
