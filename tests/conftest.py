@@ -40,7 +40,7 @@ GROUPS = {
     "tests/lanes/": "counterparts",
     "tests/console/test_browser": "browser",
     "tests/integration/test_bench": "bench",
-    "tests/integration/test_torture_checks": "torture_checks",
+    "tests/integration/torture/": "torture",
 }
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from reconciliation.adapters.declared import ActionSettings, id_at, search
+from reconciliation.adapters.declared import ActionSettings, id_at, is_id, search
 from reconciliation.adapters.wire import Exchange
 from reconciliation.core.matching import Found
 from workflows.core.words import HIDDEN, storable
@@ -98,8 +98,9 @@ class Censor:
     def record(self, record: Found) -> Found:
         """A record as it may be kept."""
         clean = self.without_secrets
+        resource = clean(record.resource) or ""
         return Found(
-            resource=clean(record.resource) or "",
+            resource=resource if is_id(resource) else "",
             operation=clean(record.operation),
             account=clean(record.account),
             region=clean(record.region),

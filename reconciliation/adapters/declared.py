@@ -12,6 +12,7 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from workflows.core.json_text import exact_text
 from workflows.core.words import is_storable
 
 
@@ -148,6 +149,14 @@ def text_at(path: str, document: Any) -> str | None:
 
 
 def id_at(path: str, document: Any) -> str | None:
-    """A resource's ID; None where there is none, or none that can be kept as it is."""
-    found_id = text_at(path, document)
-    return found_id if found_id and is_storable(found_id, LONGEST_ID) else None
+    """A resource's ID; None where there is none, or none that can be kept as it is.
+
+    It is a text or a number: `false` or an object where it should be names nothing.
+    """
+    found_id = exact_text(search(path, document)) or ""
+    return found_id if is_id(found_id) else None
+
+
+def is_id(text: str) -> bool:
+    """Whether a resource could be called so."""
+    return bool(text.strip()) and is_storable(text, LONGEST_ID)

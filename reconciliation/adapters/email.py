@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.message import EmailMessage
@@ -32,6 +31,7 @@ from reconciliation.adapters.network import (
     Unreachable,
     connect,
 )
+from reconciliation.adapters.uptime import uptime
 from reconciliation.core.addresses import parse_address
 from reconciliation.core.classify import Answer, Phase, Report
 from reconciliation.core.errors import InvalidProvider
@@ -156,7 +156,7 @@ class EmailAdapter(Adapter):
         transmission: UUID,  # noqa: ARG002
         seconds: float,
     ) -> Transmitted:
-        progress = Progress(time.monotonic() + seconds, self.contract.deadlines)
+        progress = Progress(uptime() + seconds, self.contract.deadlines)
         try:
             reply = self.handed_over(prepared, progress)
         except Refused as error:

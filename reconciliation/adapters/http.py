@@ -6,7 +6,6 @@ How far a request came is told by the connection (`network`, `wire`), never by a
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
@@ -26,6 +25,7 @@ from reconciliation.adapters.declared import (
 )
 from reconciliation.adapters.over_http import OverHttp
 from reconciliation.adapters.requests import encoded, fill, filled, meant, since, with_marker
+from reconciliation.adapters.uptime import uptime
 from reconciliation.adapters.wire import Exchange
 from reconciliation.core.classify import Answer, Phase, Report
 from reconciliation.core.contracts import KeyRule
@@ -192,11 +192,11 @@ class HttpAdapter(OverHttp):
         self, ask: LookUpSettings, operation: UUID, seconds: float
     ) -> list[Any] | Unavailable:
         """Every item of a list. One that is not read to its end shows nothing of the rest."""
-        ends = time.monotonic() + seconds
+        ends = uptime() + seconds
         names: dict[str, str] = {"operation": str(operation), "since": str(since(operation))}
         path, items = ask.path, []
         for _ in range(MOST_PAGES):
-            left = ends - time.monotonic()
+            left = ends - uptime()
             document = self.ask(fill(path, names)[0], operation, left, filled(ask.body, names))
             if isinstance(document, Unavailable):
                 return document

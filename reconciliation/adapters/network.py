@@ -10,12 +10,12 @@ import ipaddress
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
+from reconciliation.adapters.uptime import uptime
 from reconciliation.core.addresses import IP, Address, Allowed, may_be_called
 from reconciliation.core.classify import BEFORE_SEND, Phase
 from reconciliation.core.contracts import Deadlines
@@ -48,7 +48,7 @@ NOT_ALLOWED = "its address is not one that may be called"
 class Progress:
     """How far one exchange came, and how long it may take."""
 
-    ends: float  # by this process's monotonic clock
+    ends: float  # by `uptime`
     limits: Deadlines
     phase: Phase = Phase.RESOLVE
 
@@ -58,7 +58,7 @@ class Progress:
         Raises:
             OutOfTime: the whole is over.
         """
-        whole = self.ends - time.monotonic()
+        whole = self.ends - uptime()
         if whole <= 0:
             raise OutOfTime
         return max(whole if limit is None else min(limit, whole), LEAST_SECONDS)
@@ -173,7 +173,7 @@ def resolve(address: Address, progress: Progress) -> list[IP]:
 
 def resolves_to_allowed(address: Address, allowed: tuple[Allowed, ...]) -> bool:
     """Whether all that the host stands for now may be called; also when it stands for nothing."""
-    progress = Progress(time.monotonic() + SAVE_SECONDS, Deadlines())
+    progress = Progress(uptime() + SAVE_SECONDS, Deadlines())
     try:
         ips = resolve(address, progress)
     except Unreachable:

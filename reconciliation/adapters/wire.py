@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import ssl
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,10 +26,11 @@ from reconciliation.adapters.network import (
     certificates,
     connect,
 )
+from reconciliation.adapters.uptime import uptime
 from reconciliation.core.addresses import Address, Allowed
 from reconciliation.core.classify import Phase
 from reconciliation.core.contracts import Deadlines
-from workflows.core.json_text import once_each
+from workflows.core.json_text import no_number, once_each
 
 log = structlog.get_logger(__name__)
 
@@ -69,11 +69,11 @@ class Exchange:
 
     @property
     def document(self) -> Any:
-        """The answer as JSON; None when it is none, or may mean more than one thing."""
+        """The answer as JSON; None when it is none, or none that means one thing."""
         if self.body is None:
             return None
         try:
-            return json.loads(self.body, object_pairs_hook=once_each)
+            return json.loads(self.body, object_pairs_hook=once_each, parse_constant=no_number)
         except (ValueError, RecursionError):
             return None
 
@@ -86,7 +86,7 @@ def exchange(
     seconds: float,
 ) -> Exchange:
     """Send `request` once and read its answer; all of it within `seconds`."""
-    progress = Progress(time.monotonic() + seconds, limits)
+    progress = Progress(uptime() + seconds, limits)
     try:
         return spoken(address, allowed, request, progress)
     except Unreachable as error:

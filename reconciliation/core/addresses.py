@@ -34,6 +34,13 @@ NUMERIC = re.compile(r"(?:.*\.)?(?:[0-9]+|0[xX][0-9A-Fa-f]*)\.?")
 MAPPED = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 # Translated and tunnelled ones that lead wherever somebody's gateway says.
 TUNNELS = (ipaddress.IPv6Network("64:ff9b:1::/48"), ipaddress.IPv6Network("2001::/32"))
+# Set aside by IANA, and taken for public by some versions of Python. A cloud keeps its metadata in
+# the first.
+SET_ASIDE = (
+    ipaddress.IPv4Network("192.0.0.0/24"),
+    ipaddress.IPv4Network("192.88.99.0/24"),
+    ipaddress.IPv6Network("3fff::/20"),
+)
 
 REFUSED = (
     "the address leads, or may lead, into a private network. Where that is meant, name it in "
@@ -156,6 +163,8 @@ def is_public(ip: IP) -> bool:
             return is_public(inner)
         if ip.is_site_local:
             return False
+    if any(ip in network for network in SET_ASIDE):
+        return False
     return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
 
 

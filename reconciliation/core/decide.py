@@ -65,11 +65,11 @@ def decide(facts: Facts, now: datetime) -> Move:
     unresolved = unresolved_sends(facts)
     if not unresolved:
         return with_nothing_unresolved(facts, now)
-    if all(denied(facts, sent, now) for sent in unresolved):
-        return send_as_denied(facts, now)
     up = time_is_up_at(facts)
     if up is not None and up <= now:
         return Hold(HoldReason.TIME_SPENT)
+    if all(denied(facts, sent, now) for sent in unresolved):
+        return no_later_than(up, send_as_denied(facts, now))
     return no_later_than(up, with_unknown_outcome(facts, unresolved, now))
 
 

@@ -254,7 +254,7 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
 # came that contradicts that. Somebody has to look, and nothing is moved by it.
 CONFLICT_LATER = "conflict_later"
 LATER = Sentence(
-    "It was settled, and after that a record was found that does not fit, or a second one.",
+    "It was settled, and after that a record was found that does not fit that, or a second one.",
     "Whether the effect is there twice, or is another one than was meant.",
     "Someone who can say which record is right, and undo the other one at the provider.",
 )

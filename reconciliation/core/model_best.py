@@ -26,7 +26,7 @@ from datetime import datetime, timedelta
 from reconciliation.core.contracts import Meaning, Retry
 from reconciliation.core.facts import Hold, HoldReason, Known, LookUp, Move, Send, Sent, Wait
 from reconciliation.core.model_nodes import Model, Node, left
-from reconciliation.core.protection import closes_at
+from reconciliation.core.protection import closes_at, time_is_up_at
 from reconciliation.core.states import EvidenceKind, TransmissionState
 
 ASKED = (EvidenceKind.LOOKUP, EvidenceKind.ABSENCE, EvidenceKind.UNAVAILABLE)
@@ -82,6 +82,8 @@ class Best:
             tuple(each.observed_at for each in asked_since_last(node)),
             facts.replay_not_after,
             barred_for_good(node),
+            facts.sent and time_is_up_at(facts),
+            named_time(node),
             last and (last.started_at, last.retry_after_at),
             max((sent.in_flight_until for sent in unknown_sends(node)), default=None),
         )
@@ -142,17 +144,26 @@ def ask_times(model: Model, node: Node) -> list[datetime]:
     if rule is None or not unknown:
         return []
     budget, asked = model.contract.budget, [each.observed_at for each in asked_since_last(node)]
+    up = time_is_up_at(node.facts)
     longest = max(rule.visibility_lag_seconds, rule.absence_proof_after_seconds or 0)
     first = unknown[-1].started_at + timedelta(seconds=rule.visibility_lag_seconds)
     shown = unknown[-1].in_flight_until + timedelta(seconds=longest)
     paced = asked[-1] + budget.pause(len(asked)) if asked else node.now
+    paced = max(paced, named_time(node))
     early, late = max(node.now, paced, first), max(node.now, paced, first, shown)
     times = set()
     if early < shown and sum(each < shown for each in asked) < budget.look_ups:
         times.add(early)
     if sum(each >= shown for each in asked) < budget.look_ups:
         times.add(late)
-    return sorted(times)
+    return sorted(time for time in times if up is None or time < up)
+
+
+def named_time(node: Node) -> datetime:
+    """Before which the provider has asked not to be asked again."""
+    asked = asked_since_last(node)
+    after = asked[-1].retry_after_at if asked else None
+    return after or node.now
 
 
 def barred_for_good(node: Node) -> bool:
@@ -181,6 +192,9 @@ def send_time(model: Model, node: Node) -> datetime | None:
         times.append(facts.sent[-1].retry_after_at)
     at, closes = max(times), closes_at(facts)
     if unknown_sends(node) and closes is not None and at > closes:
+        return None
+    up = time_is_up_at(facts) if unknown_sends(node) else None
+    if up is not None and at >= up:
         return None
     return at
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from reconciliation.core.contracts import Contract
 from reconciliation.core.facts import (
@@ -34,7 +35,7 @@ from reconciliation.core.model_best import (
     unknown_sends,
     without_check,
 )
-from reconciliation.core.model_judge import unheeded, wrong
+from reconciliation.core.model_judge import mistaken, unheeded, wrong
 from reconciliation.core.model_nodes import LONG_REST, MOMENT, Bounds, Model, Node, Rules
 from reconciliation.core.model_world import World
 from reconciliation.core.options import after_denial
@@ -43,6 +44,7 @@ from reconciliation.core.states import EvidenceKind
 ROUNDING = 1e-9  # of sums of many small shares
 
 QUICK = Bounds(sends=2, not_sent=1, look_ups=1, rests=1, denials=1)
+FAR = Bounds(sends=3, not_sent=1, look_ups=1, rests=0, denials=0)
 QUICKER = Bounds(sends=2, not_sent=1, look_ups=1, rests=0, denials=1)
 
 
@@ -108,6 +110,9 @@ def check(
     bounds = bounds or Bounds()
     model = Model(bounds.within(contract), bounds, rules or Rules())
     report = Report(f"{contract.slug} version {contract.version}")
+    mistake = mistaken(model.rules)
+    if mistake:
+        report.breaches.append(mistake)
     root = model.root()
     stack = list(model.after_send(root)) if cancelled else [root]
     stack = [ending(node) if cancelled else node for node in stack]
@@ -156,13 +161,27 @@ def share(contract: Contract, rules: Rules | None = None, bounds: Bounds = QUICK
     return Share(share_of_rules(model, root) / unknown, Best(model).share(root) / unknown)
 
 
-def caught_by(rules: Rules, contracts: Iterable[Contract], bounds: Bounds = QUICK) -> str:
+def caught_by(rules: Rules, contracts: Iterable[Contract]) -> str:
     """Say by which contract's walk a mistake is found, and as what; empty if by none."""
-    for contract in contracts:
-        report = check(contract, rules, bounds, enough=1)
-        if report.breaches:
-            return f"{report.contract}: {report.breaches[0]}"
-    return ""
+    walked = list(contracts)
+    found = (
+        found_in(check(contract, rules, bounds, enough=1))
+        for bounds in (QUICK, FAR)
+        for contract in walked
+    )
+    timid = (
+        f"{contract.slug}: settles less than is safe"
+        for contract in walked
+        if not share(contract, rules).is_most
+    )
+    return next(filter(None, chain(found, timid)), "")
+
+
+def found_in(report: Report) -> str:
+    if report.is_clean:
+        return ""
+    found = report.breaches or [f"gave up too early: {report.early_holds[0]}"]
+    return f"{report.contract}: {found[0]}"
 
 
 def ending(node: Node) -> Node:

@@ -26,7 +26,10 @@ from reconciliation.core.facts import (
     Wait,
     WaitReason,
 )
-from reconciliation.core.model_nodes import MOMENT, Model, Node, left
+from reconciliation.core.matching import Fit, Found, Intended
+from reconciliation.core.model_best import barred_for_good, named_time
+from reconciliation.core.model_nodes import MOMENT, Model, Node, Rules, left
+from reconciliation.core.protection import time_is_up_at
 from reconciliation.core.states import EvidenceKind, TransmissionState
 
 MOST_STEPS = 80  # no path is longer; one that is does not end
@@ -38,6 +41,8 @@ def wrong(model: Model, node: Node, move: Move) -> str:
         return "two effects"
     if len(node.path) > MOST_STEPS:
         return "no end"
+    if is_late(node, move):
+        return "went on past the time that it may take"
     match move:
         case Advance():
             return wrong_advance(model, node)
@@ -45,10 +50,24 @@ def wrong(model: Model, node: Node, move: Move) -> str:
             return "concluded without effect, and there is one"
         case Wait(until, reason):
             return wrong_wait(node, move) if until or reason is not WaitReason.DISPATCH else ""
+        case LookUp() if node.now < named_time(node):
+            return "asked before the time that the provider has named"
         case Send():
             return wrong_send(model, node)
         case _:
             return ""
+
+
+def is_late(node: Node, move: Move) -> bool:
+    """Whether more is done by itself, or waited for, when its outcome is not known by then."""
+    if not node.was_unknown or node.is_proven or node.known_without_effect:
+        return False
+    up = time_is_up_at(node.facts)
+    if up is None:
+        return False
+    until = move.until if isinstance(move, Wait) else node.now
+    goes_on = isinstance(move, Send | LookUp | Wait)
+    return goes_on and until is not None and (until > up or node.now >= up)
 
 
 def wrong_advance(model: Model, node: Node) -> str:
@@ -72,6 +91,8 @@ def wrong_send(model: Model, node: Node) -> str:
     overlaps = contract.replay is not None and contract.replay.overlaps
     if len({model.rules.body_of(each) for each in range(1, number + 1)}) > 1:
         return "one key with two bodies"
+    if barred_for_good(node) and facts.send_again is None:
+        return "sent after an answer that bars it"
     if any(now < sent.in_flight_until for sent in unknown) and not overlaps:
         return "sent while one may be on its way"
     if len(left(facts)) >= contract.budget.transmissions and facts.send_again is None:
@@ -80,6 +101,31 @@ def wrong_send(model: Model, node: Node) -> str:
         after = facts.sent[-1].retry_after_at
         if after is not None and now < after:
             return "sent before the time that the provider has named"
+    return ""
+
+
+# --- what a record is taken for ---------------------------------------------------------------
+
+OURS = Intended("ours", "acct", "eu", {"amount": "1"})
+MEANT = Found("r", "ours", "acct", "eu", {"amount": "1"})
+# A record, and what it is where it was looked up, and where it is the answer to our own send.
+RECORDS = (
+    (MEANT, Fit.MATCH, Fit.MATCH),
+    (replace(MEANT, operation=None), Fit.NOT_OURS, Fit.MATCH),
+    (replace(MEANT, operation="another's"), Fit.NOT_OURS, Fit.CONFLICT),
+    (replace(MEANT, account="another"), Fit.CONFLICT, Fit.CONFLICT),
+    (replace(MEANT, region="another"), Fit.CONFLICT, Fit.CONFLICT),
+    (replace(MEANT, fields={"amount": "2"}), Fit.CONFLICT, Fit.CONFLICT),
+)
+
+
+def mistaken(rules: Rules) -> str:
+    """Say which record is taken for what it is not."""
+    for record, looked_up, answered in RECORDS:
+        for fit, required in ((looked_up, True), (answered, False)):
+            taken = rules.compare(OURS, record, marker_required=required).fit
+            if taken is not fit:
+                return f"{record} is {fit}, and taken for {taken}"
     return ""
 
 

@@ -77,6 +77,22 @@ KINDS = {
         kind("other-bodies-open", key=KEY, replay=REPLAY, answers=(STORED_SUCCESS, REFUSED, BUSY)),
         # A refusal is remembered, and so speaks for what was sent before it.
         kind("stored-refusals", key=KEY, replay=REPLAY, answers=(*WITH_KEY, STORED_REFUSAL)),
+        # Pauses are longer than what is left of the window.
+        kind(
+            "short",
+            key=KEY,
+            replay=ReplayRule(retention_floor_seconds=70, margin_seconds=10),
+            answers=WITH_KEY,
+            budget=Budget(first_pause_seconds=60, longest_pause_seconds=60),
+        ),
+        # A person is to see it before everything has been tried.
+        kind(
+            "limited",
+            key=KEY,
+            replay=REPLAY,
+            answers=WITH_KEY,
+            budget=Budget(first_pause_seconds=30, longest_pause_seconds=60, elapsed_seconds=50),
+        ),
         kind("verifying", key=KEY, replay=REPLAY, verifies=True, answers=WITH_KEY),
         kind("look-up", look_up=LOOK_UP),
         kind("absence-proves", look_up=PROVING),

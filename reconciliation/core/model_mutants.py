@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from reconciliation.core.classify import Classification, Phase, Report, classify
-from reconciliation.core.contracts import Contract, Meaning, Retry
+from reconciliation.core.contracts import Meaning, Retry
 from reconciliation.core.decide import decide
 from reconciliation.core.facts import (
     Advance,
@@ -19,6 +18,7 @@ from reconciliation.core.facts import (
     Hold,
     HoldReason,
     Known,
+    LookUp,
     Move,
     Reject,
     Send,
@@ -26,14 +26,15 @@ from reconciliation.core.facts import (
     Verify,
     Wait,
 )
-from reconciliation.core.matching import Comparison, Found, Intended, compare
+from reconciliation.core.model_misreadings import MISREADINGS
 from reconciliation.core.model_nodes import Rules
+from reconciliation.core.protection import MOMENT
 from reconciliation.core.states import EvidenceKind, Purpose, TransmissionState
 
 T = TransmissionState
 BAD_GATEWAY = 502
 
-MUTANTS: dict[str, Rules] = {}
+MUTANTS: dict[str, Rules] = {**MISREADINGS}
 
 
 def mutant(function: Callable[[Facts, datetime], Move]) -> Callable[[Facts, datetime], Move]:
@@ -98,6 +99,21 @@ def answer_may_come_after_the_window(facts: Facts, now: datetime) -> Move:
     return decide(seen_as(facts, replay_not_after=longer), now)
 
 
+@mutant
+def window_a_moment_longer(facts: Facts, now: datetime) -> Move:
+    limit = facts.replay_not_after
+    return decide(seen_as(facts, replay_not_after=limit + MOMENT if limit else None), now)
+
+
+@mutant
+def pause_outlasts_the_window(facts: Facts, now: datetime) -> Move:
+    """A repeat that is put off until the key guards it no more is put off all the same."""
+    move, limit = decide(facts, now), facts.replay_not_after
+    if not isinstance(move, Wait) or limit is None:
+        return move
+    return decide(seen_as(facts, replay_not_after=limit + timedelta(days=365)), now)
+
+
 # --- what was sent ----------------------------------------------------------------------------
 
 
@@ -138,6 +154,24 @@ def retry_after_ignored(facts: Facts, now: datetime) -> Move:
 
 
 @mutant
+def repeated_after_a_final_refusal(facts: Facts, now: datetime) -> Move:
+    """While the first send is unknown; nothing says what the provider makes of a third."""
+    return decide(sends_as(facts, lambda sent: replace(sent, retry=Retry.SAME_KEY)), now)
+
+
+@mutant
+def final_answers_ignored(facts: Facts, now: datetime) -> Move:
+    """What the key or the name is known to stand for is not heard."""
+    return decide(sends_as(facts, lambda sent: replace(sent, meaning=Meaning.UNKNOWN)), now)
+
+
+@mutant
+def time_limit_ignored(facts: Facts, now: datetime) -> Move:
+    budget = facts.contract.budget.model_copy(update={"elapsed_seconds": None})
+    return decide(claims(facts, budget=budget), now)
+
+
+@mutant
 def budget_ignored(facts: Facts, now: datetime) -> Move:
     budget = facts.contract.budget.model_copy(update={"transmissions": 99, "not_sent": 99})
     return decide(claims(facts, budget=budget), now)
@@ -147,64 +181,7 @@ def instead(sent: Sent, old: TransmissionState, new: TransmissionState) -> Sent:
     return replace(sent, state=new) if sent.state is old else sent
 
 
-# --- answers ----------------------------------------------------------------------------------
-
-
-def bad_gateway_is_a_rejection(report: Report, contract: Contract) -> Classification:
-    if report.answer is not None and report.answer.status == BAD_GATEWAY:
-        return Classification(T.REJECTED, Meaning.REJECTED, retry=Retry.SAME_KEY)
-    return classify(report, contract)
-
-
-def time_out_is_not_sent(report: Report, contract: Contract) -> Classification:
-    lost = report.phase is Phase.WAIT and report.answer is None
-    return Classification(T.NOT_SENT, Meaning.UNKNOWN) if lost else classify(report, contract)
-
-
-def still_running_is_a_rejection(report: Report, contract: Contract) -> Classification:
-    return rejected_if(Meaning.IN_FLIGHT, report, contract)
-
-
-def exists_is_a_rejection(report: Report, contract: Contract) -> Classification:
-    return rejected_if(Meaning.EXISTS, report, contract)
-
-
-def other_body_is_a_rejection(report: Report, contract: Contract) -> Classification:
-    return rejected_if(Meaning.KEY_MISMATCH, report, contract)
-
-
-def rejected_if(meaning: Meaning, report: Report, contract: Contract) -> Classification:
-    found = classify(report, contract)
-    refused = Classification(T.REJECTED, Meaning.REJECTED, resolves_earlier=True)
-    return refused if found.meaning is meaning else found
-
-
-def cut_answer_is_an_answer(report: Report, contract: Contract) -> Classification:
-    if report.answer is not None and not report.answer.complete:
-        return Classification(T.REJECTED, Meaning.REJECTED)
-    return classify(report, contract)
-
-
-for function in (
-    bad_gateway_is_a_rejection,
-    time_out_is_not_sent,
-    still_running_is_a_rejection,
-    exists_is_a_rejection,
-    other_body_is_a_rejection,
-    cut_answer_is_an_answer,
-):
-    MUTANTS[function.__name__] = Rules(classify=function)
-MUTANTS["dead_worker_taken_as_not_sent"] = Rules(given_up=T.NOT_SENT)
-
-
 # --- look-ups ---------------------------------------------------------------------------------
-
-
-def without_our_marker(intended: Intended, found: Found, *, marker_required: bool) -> Comparison:
-    return compare(intended, found, marker_required=marker_required and False)
-
-
-MUTANTS["hit_without_our_marker"] = Rules(compare=without_our_marker)
 
 
 @mutant
@@ -231,6 +208,19 @@ def look_up_away_taken_as_absent(facts: Facts, now: datetime) -> Move:
     return decide(
         known_as(facts, lambda each: replace(each, kind=absent) if each.kind is away else each), now
     )
+
+
+@mutant
+def asked_again_too_early(facts: Facts, now: datetime) -> Move:
+    """Before the time that the provider has named."""
+    return decide(known_as(facts, lambda each: replace(each, retry_after_at=None)), now)
+
+
+@mutant
+def one_question_is_enough(facts: Facts, now: datetime) -> Move:
+    move = decide(facts, now)
+    asked = any(known.kind is EvidenceKind.ABSENCE for known in facts.known)
+    return Hold(HoldReason.ABSENCE_NOT_PROOF) if isinstance(move, LookUp) and asked else move
 
 
 def asking_as(facts: Facts, **changes: object) -> Facts:

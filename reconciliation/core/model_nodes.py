@@ -22,12 +22,14 @@ from reconciliation.core.decide import decide
 from reconciliation.core.facts import Facts, Known, Move, Sent
 from reconciliation.core.matching import Comparison, Fit, Found, Intended, compare
 from reconciliation.core.model_world import NEVER, RESOURCE, Destination, World
+from reconciliation.core.protection import MOMENT as LEAST
 from reconciliation.core.protection import closes_at, in_flight_until
 from reconciliation.core.states import EvidenceKind, OperationState, TransmissionState
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MOMENT = timedelta(seconds=1)
 LONG_REST = timedelta(days=40)  # longer than any provider keeps a key
+AWAY = timedelta(seconds=30)  # for so long a look-up that is away asks not to be asked again
 OLD = "long"
 OURS = Intended("ours", "", "", {})
 ANOTHERS = Found("another", operation=None)  # shown by a look-up that ignores its filter
@@ -185,12 +187,12 @@ class Model:
             for name in ("away", "another's", shows):
                 found[name][world] += weight / 3
         known = {
-            "away": Known(EvidenceKind.UNAVAILABLE, node.now),
+            "away": Known(EvidenceKind.UNAVAILABLE, node.now, retry_after_at=node.now + AWAY),
             "another's": self.of_another(node.now),
             "found": proof(EvidenceKind.LOOKUP, node.now),
             "absent": Known(EvidenceKind.ABSENCE, node.now),
         }
-        if known["away"] == known["another's"]:
+        if known["another's"].kind is EvidenceKind.UNAVAILABLE:
             for world, weight in found.pop("another's").items():
                 found["away"][world] += weight
         return [
@@ -249,7 +251,7 @@ class Model:
             # Over half of the time for which a key is kept: two of them make the first send old.
             times[node.now + timedelta(seconds=0.6 * rule.retention_floor_seconds)] = "half"
         if closes is not None:
-            times |= {closes: "to the last moment", closes + MOMENT: "past the last moment"}
+            times |= {closes: "to the last moment", closes + LEAST: "past the last moment"}
         return {now: name for now, name in times.items() if node.now < now < NEVER}
 
 

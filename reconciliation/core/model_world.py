@@ -75,9 +75,14 @@ class Possible(NamedTuple):
 LOST = (
     Report(Phase.SEND),
     Report(Phase.WAIT),
-    # A page of something in between, and an answer that broke off: each may hide a success.
+    # What something in between says, be it like the provider's own word, and an answer that broke
+    # off or names nothing: each may hide a success, or the lack of one.
+    Report(Phase.CONNECT, intermediary=True),
     Report(Phase.ANSWER, Answer(502, authentic=False, complete=True)),
+    Report(Phase.ANSWER, Answer(200, authentic=False, complete=True, resource=RESOURCE)),
+    Report(Phase.ANSWER, Answer(400, authentic=False, complete=True, error_type="invalid")),
     Report(Phase.ANSWER, Answer(200, authentic=True, complete=False, resource=RESOURCE)),
+    Report(Phase.ANSWER, Answer(200, authentic=True, complete=True)),
 )
 NOT_CONNECTED = Report(Phase.CONNECT)
 

@@ -1,6 +1,6 @@
 """What a provider's contract means for whoever is on call: questions with answers, and a runbook.
 
-Pure text out of data: the provider's page shows it, and `docs/providers.md` is made of it.
+Pure text out of data: the provider's page shows it, and `docs/providers/` is made of it.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ def can_come(reason: HoldReason, contract: Contract) -> bool:
 
 
 def as_markdown(contract: Contract) -> str:
-    """The contract and its runbook as a part of a page of documentation."""
+    """The contract and its runbook as a page of documentation."""
     sheet = "\n".join(
         f"| {line.asks} | {line.answer} | {line.so} |" for line in questions(contract)
     )
@@ -283,7 +283,7 @@ def as_markdown(contract: Contract) -> str:
     unverified = "".join(f"- {text}\n" for text in contract.unverified)
     notes = "".join(f"- {text}\n" for text in contract.notes)
     return (
-        f"## {contract.name}\n\n"
+        f"# {contract.name}\n\n"
         f"`{contract.slug}` version {contract.version}, reviewed {contract.reviewed_on}, again by "
         f"{contract.review_again_on}. Keys count within: {', '.join(contract.scope)}.\n\n"
         f"| question | answer | so Romulus |\n|---|---|---|\n{sheet}\n\n"

@@ -22,11 +22,11 @@ from reconciliation.core.states import EvidenceKind
 from reconciliation.models import Evidence, Operation, Provider
 from reconciliation.models.evidence import DUPLICATE_AUDIT
 from reconciliation.sealing import unseal
-from reconciliation.services.holds import is_settled_now, open_later_conflict
+from reconciliation.services.holds import locked_state, open_later_conflict
 from reconciliation.services.ledger import WITH_PROVIDER
 from reconciliation.services.providers import contract_of
 from reconciliation.services.reconcile import asked
-from reconciliation.services.transmit import contradict
+from reconciliation.services.records import contradict
 from workflows.failpoints import failpoint
 from workflows.services.clock import database_now
 
@@ -136,7 +136,7 @@ def keep_double(operation: Operation, resources: tuple[str, ...]) -> bool:
         return False
     failpoint("before_duplicate")
     with transaction.atomic():
-        came_later = is_settled_now(operation)
+        came_later = locked_state(operation).is_settled
         contradict(operation, f"{' and '.join(resources)} for one operation")
         for resource in new or resources[-1:]:
             Evidence.objects.create(

@@ -9,7 +9,7 @@ import structlog
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, HoldReason
+from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, Facts, HoldReason
 from reconciliation.core.states import HoldState, OperationState
 from reconciliation.models import Hold, Operation, ReviewQueue
 from reconciliation.services.audit import add_entry
@@ -19,6 +19,7 @@ from workflows.core.states import RunState
 from workflows.models import Run
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
+from workflows.services.kinds import Overtaken
 
 log = structlog.get_logger(__name__)
 
@@ -58,10 +59,26 @@ def open_run_hold(claim: Claim, reason: str, message: str) -> None:
     open_hold(claim.run, None, queue_for(claim.tenant, None), reason, message)
 
 
-def is_settled_now(operation: Operation) -> bool:
-    """Whether it is settled by now; its row stays locked, and before the audit record is."""
+def locked_state(operation: Operation) -> OperationState:
+    """The state that it has by now; its row stays locked, and is before the audit record is.
+
+    Whoever adds what a provider shows comes through here first. So of two records that come at
+    once the second one finds the first, and whoever settles it meanwhile finds them
+    (`ensure_nothing_new`) or is found to have settled it.
+    """
     rows = Operation.objects.select_for_update().filter(pk=operation.pk)
-    return OperationState(rows.values_list("state", flat=True).get()).is_settled
+    return OperationState(rows.values_list("state", flat=True).get())
+
+
+def ensure_nothing_new(operation: Operation, facts: Facts) -> None:
+    """Make sure that nothing is known of an operation but what was decided from; the caller's move
+    of it keeps its row locked.
+
+    Raises:
+        Overtaken: it is to be decided anew.
+    """
+    if operation.evidence.count() != len(facts.known):
+        raise Overtaken
 
 
 def open_later_conflict(operation: Operation) -> None:

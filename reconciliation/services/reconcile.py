@@ -34,7 +34,7 @@ from reconciliation.services.facts import load_facts
 from reconciliation.services.holds import close_by_proof, open_operation_hold, run_of
 from reconciliation.services.ledger import WITH_PROVIDER
 from reconciliation.services.providers import adapter_of, contract_of, is_in_scope
-from reconciliation.services.transmit import add_record_evidence, intended_by
+from reconciliation.services.records import add_record_evidence, intended_by
 from workflows.core.states import RunState
 from workflows.core.words import storable
 from workflows.failpoints import failpoint

@@ -13,7 +13,6 @@ A worker that dies between the two leaves a row that says `sending`; the next at
 
 from __future__ import annotations
 
-import time
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,24 +20,16 @@ import structlog
 from django.db import transaction
 
 from reconciliation.adapters.base import Prepared, Transmitted
+from reconciliation.adapters.uptime import uptime
 from reconciliation.core.classify import UNKNOWN, Classification, Phase, Report, classify
 from reconciliation.core.contracts import Contract, Meaning
 from reconciliation.core.errors import DecisionPointUnasked, DispatchTurnedOff, RunCancelled
 from reconciliation.core.facts import Dispatch
-from reconciliation.core.matching import (
-    Agreement,
-    Comparison,
-    Difference,
-    Fit,
-    Found,
-    Intended,
-    compare,
-)
+from reconciliation.core.matching import Comparison, Fit
 from reconciliation.core.protection import in_flight_until
 from reconciliation.core.states import EvidenceKind, OperationState, Purpose, TransmissionState
-from reconciliation.models import Evidence, Operation, Provider, Transmission
-from reconciliation.sealing import REDACTED, unseal
-from reconciliation.services.audit import add_entry
+from reconciliation.models import Evidence, Operation, Transmission
+from reconciliation.sealing import unseal
 from reconciliation.services.authorise import (
     NOT_ASKED,
     Elsewhere,
@@ -47,11 +38,10 @@ from reconciliation.services.authorise import (
     read_before,
 )
 from reconciliation.services.dispatch import dispatch_now
-from reconciliation.services.holds import is_settled_now, open_later_conflict
+from reconciliation.services.holds import locked_state
 from reconciliation.services.ledger import ensure_held, is_written_down, lock_held
 from reconciliation.services.providers import adapter_of, contract_of
-from reconciliation.services.telling import tell_contradicted
-from workflows.core.words import storable
+from reconciliation.services.records import add_record_evidence, compare_record
 from workflows.failpoints import failpoint
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
@@ -101,7 +91,7 @@ def begin(
     An operation that is not written down yet is opened in the same commit.
     """
     # Read first: a worker that is frozen from here on finds its time over when it thaws.
-    send_before = time.monotonic() + contract.timeout.total_seconds()
+    send_before = uptime() + contract.timeout.total_seconds()
     with transaction.atomic():
         run = lock_held(claim)
         if run.cancel_asked_at is not None:
@@ -157,7 +147,7 @@ def transmit(operation: Operation, transmission: Transmission, contract: Contrac
             operation.action,
             operation.pk,
             transmission.pk,
-            max(transmission.send_before - time.monotonic(), 0.0),
+            max(transmission.send_before - uptime(), 0.0),
         )
     except Exception as error:
         log.exception("transmission.crashed", transmission=str(transmission.pk))
@@ -217,21 +207,6 @@ def close(
     return changed == 1
 
 
-def compare_record(operation: Operation, record: Found | None) -> Comparison | None:
-    return compare(intended_by(operation), record, marker_required=False) if record else None
-
-
-def intended_by(operation: Operation) -> Intended:
-    """What was meant, as it was written down with the very bytes that are sent."""
-    prepared = Prepared.from_bytes(unseal(operation.request_sealed))
-    return Intended(
-        operation=str(operation.pk),
-        account=operation.provider.account,
-        region=operation.provider.region,
-        fields=prepared.fields,
-    )
-
-
 def add_answer_evidence(
     operation: Operation,
     transmission: Transmission,
@@ -262,87 +237,6 @@ def add_answer_evidence(
             )
         case _:
             pass
-
-
-def add_record_evidence(
-    operation: Operation,
-    kind: EvidenceKind,
-    record: Found,
-    comparison: Comparison,
-    source: str,
-    transmission: Transmission | None = None,
-    observed_at: datetime | None = None,
-) -> None:
-    """Keep a provider's record as evidence: it completes the operation, or contradicts it."""
-    # A record that carries our marker and names nothing that could be kept proves nothing.
-    fits = comparison.fit is Fit.MATCH and bool(record.resource)
-    another = fits and another_resource(operation, record.resource)
-    conflicts = bool(another) or not fits
-    came_later = conflicts and is_settled_now(operation)
-    if another:
-        contradict(operation, f"{another} and {record.resource} for one operation")
-    Evidence.objects.create(
-        operation=operation,
-        transmission=transmission,
-        kind=EvidenceKind.CONFLICT if conflicts else kind,
-        completes=not conflicts,
-        resource=record.resource,
-        differences=[shown_difference(operation, each) for each in comparison.differences],
-        agreements=[shown_agreement(operation, each) for each in comparison.agreements],
-        source=source,
-        observed_at=observed_at or database_now(),
-        detail_redacted=f"also {another}" if another else "",
-    )
-    if came_later:
-        open_later_conflict(operation)
-
-
-ALWAYS_SHOWN = ("operation", "account", "region")
-SHOWN = 300  # characters of a value that differs
-
-
-def shown_difference(operation: Operation, each: Difference) -> dict[str, str]:
-    """A difference for people: the values only where the provider's allow-list shows them (P9)."""
-    if is_shown(operation, each.field):
-        intended, found = storable(each.intended, SHOWN), storable(each.found, SHOWN)
-        return {"field": each.field, "intended": intended, "found": found}
-    return {"field": each.field, "intended": REDACTED, "found": REDACTED}
-
-
-def shown_agreement(operation: Operation, each: Agreement) -> dict[str, str]:
-    found = storable(each.found, SHOWN) if is_shown(operation, each.field) else REDACTED
-    return {"field": each.field, "found": found}
-
-
-def is_shown(operation: Operation, field: str) -> bool:
-    return field in (*ALWAYS_SHOWN, *operation.provider.visible_parameters)
-
-
-def another_resource(operation: Operation, resource: str) -> str:
-    """The resource that earlier evidence named, if it is another: then there are two effects."""
-    earlier = (
-        operation.evidence.filter(completes=True)
-        # What a person typed is no record of the provider's.
-        .exclude(kind=EvidenceKind.OPERATOR)
-        .exclude(resource=resource)
-        .first()
-    )
-    return earlier.resource if earlier else ""
-
-
-def contradict(operation: Operation, what: str) -> None:
-    """The provider broke its contract: nothing is repeated to it until somebody reviews that."""
-    now = database_now()
-    first = Provider.objects.filter(pk=operation.provider_id, contradicted_at=None).update(
-        contradicted_at=now, contradiction=what[:300]
-    )
-    if first:
-        tell_contradicted(operation.provider, now)
-    provider = operation.provider.slug
-    add_entry(
-        "system", "contract contradicted", f"operation:{operation.pk}", {"provider": provider}
-    )
-    log.error("contract.contradicted", operation=str(operation.pk), provider=provider)
 
 
 def follow(
@@ -387,12 +281,7 @@ def give_up_lost_sends(operation: Operation, claim: Claim) -> None:
     failpoint("before_give_up", claim.step.name)
     with transaction.atomic():
         ensure_held(claim)
-        # Its sender's answer may have come meanwhile.
-        operation.state = (
-            Operation.objects.select_for_update()
-            .values_list("state", flat=True)
-            .get(pk=operation.pk)
-        )
+        # The sends before their operation, as `record` does, which may be at it.
         lost = operation.transmissions.filter(state=TransmissionState.SENDING).exclude(
             attempt=claim.attempt
         )
@@ -402,6 +291,8 @@ def give_up_lost_sends(operation: Operation, claim: Claim) -> None:
             meaning=Meaning.UNKNOWN,
             detail_redacted="the worker that sent it went quiet",
         )
+        # Its sender's answer may have come meanwhile.
+        operation.state = locked_state(operation)
         if changed or operation.state == OperationState.SENDING:
             Operation.objects.move(operation, OperationState.UNKNOWN)
     failpoint("after_give_up", claim.step.name)

@@ -50,6 +50,7 @@ from reconciliation.services.facts import facts_to_move, load_facts
 from reconciliation.services.following import decided_to_follow, next_in_place
 from reconciliation.services.holds import (
     ensure_moved,
+    ensure_nothing_new,
     not_ready,
     open_hold,
     open_operation_hold,
@@ -209,13 +210,13 @@ def end_of_part(
     """What the worker gives back for a move that is not its own to make."""
     match move:
         case Advance(resource):
-            return advance(claim, operation, resource)
+            return advance(claim, operation, resource, facts)
         case Reject():
-            return reject(claim, operation)
+            return reject(claim, operation, facts)
         case GiveUp():
             return give_up(claim, operation)
         case Drop():
-            return drop(claim, operation)
+            return drop(claim, operation, facts)
         case Hold(reason) if lapse is not None and reason in LAPSES:
             return hold_lapsed(operation, reason, facts, lapse)
         case Hold(reason):
@@ -258,7 +259,7 @@ def send_if_allowed(operation: Operation, claim: Claim, purpose: Purpose) -> Lap
     return None
 
 
-def advance(claim: Claim, operation: Operation, resource: str) -> kinds.Result:
+def advance(claim: Claim, operation: Operation, resource: str, facts: Facts) -> kinds.Result:
     """The effect is proven: verified, checkpoint and the move past the step in one commit (P7)."""
     receipt = {"operation": str(operation.pk), "resource": resource}
 
@@ -272,6 +273,7 @@ def advance(claim: Claim, operation: Operation, resource: str) -> kinds.Result:
                 operation, OperationState.VERIFIED, resource=resource, receipt=receipt
             )
         )
+        ensure_nothing_new(operation, facts)
 
     if operation.compensates_id is not None:
         return undone(claim, operation, resource, verified)
@@ -289,13 +291,14 @@ def undone(
     return kinds.Fail("undone", message, also=verified)
 
 
-def reject(claim: Claim, operation: Operation) -> kinds.Result:
+def reject(claim: Claim, operation: Operation, facts: Facts) -> kinds.Result:
     last = operation.transmissions.order_by("-number").first()
     detail = f" ({last.detail_redacted})" if last else ""
 
     def rejected() -> None:
         if operation.state != OperationState.REJECTED:
             ensure_moved(Operation.objects.move(operation, OperationState.REJECTED))
+            ensure_nothing_new(operation, facts)
 
     said = f"{operation.provider.name} refused it: {operation.summary}{detail}."
     if operation.compensates_id is not None:
@@ -347,12 +350,13 @@ def pass_by(operation: Operation, step: str) -> kinds.Result:
     return kinds.Done(None, also=passed, goto=step)
 
 
-def drop(claim: Claim, operation: Operation) -> kinds.Cancel:
+def drop(claim: Claim, operation: Operation, facts: Facts) -> kinds.Cancel:
     """Nothing of it was done, and the run's end was asked for: the run ends without it."""
     by = asked_by(claim.run)
 
     def dropped() -> None:
         ensure_moved(Operation.objects.move(operation, OperationState.INTENDED))
+        ensure_nothing_new(operation, facts)
         close_all([claim.run], by)  # it closes what is only intended
 
     return kinds.Cancel(by, also=dropped)

@@ -35,15 +35,17 @@ def idle(name: str, steps: int) -> Workflow:
 
 
 def clocked(name: str, steps: int) -> Workflow:
-    """Return a workflow each of whose steps tells the bench the time, and returns it."""
+    """Return a workflow each of whose steps returns the time. Only the last one tells the bench:
+    opening a socket and waking a listener would be a good part of what is measured."""
     workflow = Workflow(name, version=1)
-    for number in range(1, steps + 1):
+    for number in range(1, steps):
 
-        def step(run: RunView) -> float:
-            return tell(run)
+        def step(_run: RunView) -> float:
+            return time.time()
 
         step.__name__ = f"step_{number}"
         workflow.step()(step)
+    workflow.step()(tell)
     return workflow
 
 
@@ -81,12 +83,12 @@ BENCH = "bench"  # the provider, its tenant and its queue
 REFUND = {"order": "BENCH", "amount": 12500, "currency": "USD"}
 long_run = idle("bench.long", STEPS)
 short_run = idle("bench.short", 1)
+clocked_run = clocked("bench.clocked", CLOCKED_STEPS)
 # Has every statement of a walk in it: the first step, one in between, the last.
 warm_up = idle("bench.warm_up", 3)
 many_writes = writing("bench.many_writes", STEPS)
 one_write = writing("bench.one_write", 1)
 warm_up_writes = writing("bench.warm_up_writes", 2)
-clocked_run = clocked("bench.clocked", CLOCKED_STEPS)
 EVENT_TYPE = "bench.event"
 
 

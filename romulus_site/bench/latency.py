@@ -2,9 +2,9 @@
 
 Real workers and the real broker, at rest: one run at a time, with pauses in between. The time
 before `start()` is read by the process that starts the run; each step reads the clock of the same
-machine, and says so at once. In turn with them are measured: the commit latency, which is that of
-the ceiling's loop, and what a task that does nothing takes from its sender to its worker, by the
-same broker and the same worker: Celery alone.
+machine and returns it, nothing else. In turn with them are measured: the commit latency, which is
+that of the ceiling's loop, and what a task that does nothing takes from its sender to its worker,
+by the same broker and the same worker: Celery alone.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
+
+import psycopg
 
 from romulus_site.bench import report
 from romulus_site.bench.costs import gauge_of
@@ -33,6 +35,8 @@ WARM_UPS = 3
 BLOCKS = 5
 LONGEST_SECONDS = 30.0
 COMMITS = Shape(in_flight=1, runs=4, steps=50)
+# When a run came to each of its steps but the last, which is under way or just over.
+REACHED = "SELECT output::float8 FROM workflows_attempt WHERE run_id = %s ORDER BY fence LIMIT %s"
 
 
 @dataclass
@@ -63,30 +67,35 @@ def measure(given: argparse.Namespace, say: Callable[[str], None]) -> dict[str, 
         staff_of(server, database, environment) as staff,
         walkers("bare_loop", server, database, gauge, steps=COMMITS.steps) as loop,
         Child("starter", environment, server.folder / "starter.log") as starter,
+        server.connect(database) as connection,
     ):
         say("workers")
         staff.hire(given.workers, given.concurrency)
         COMMITS.walked(loop)
         for _ in range(WARM_UPS):
-            one_run(starter, ear, Times(), given.pause)
+            one_run(starter, ear, connection, Times(), given.pause)
             one_task(starter, ear, Times(), given.pause)
         for number in range(given.runs):
             if number % max(1, given.runs // BLOCKS) == 0:
                 say(f"run {number} of {given.runs}")
                 times.commit.append(commit_latency(loop))
-            one_run(starter, ear, times, given.pause)
+            one_run(starter, ear, connection, times, given.pause)
             one_task(starter, ear, times, given.pause)
         times.commit.append(commit_latency(loop))
         return document_of(times, given, server.facts())
 
 
-def one_run(starter: Child, ear: Ear, times: Times, pause: float) -> None:
+def one_run(
+    starter: Child, ear: Ear, connection: psycopg.Connection, times: Times, pause: float
+) -> None:
     rest(pause)
     started = starter.ask({"workflow": "bench.clocked", "input": {}})
-    reached = [ear.hear(started["run"], LONGEST_SECONDS)["at"] for _ in range(CLOCKED_STEPS)]
+    last = ear.hear(started["run"], LONGEST_SECONDS)["at"]
+    earlier = connection.execute(REACHED, [started["run"], CLOCKED_STEPS - 1])
+    reached = [row[0] for row in earlier] + [last]
     times.start_call.append((started["after"] - started["before"]) * MS)
     times.start_to_first.append((reached[0] - started["before"]) * MS)
-    times.step_to_step.extend((later - earlier) * MS for earlier, later in pairwise(reached))
+    times.step_to_step.extend((second - first) * MS for first, second in pairwise(reached))
 
 
 def one_task(starter: Child, ear: Ear, times: Times, pause: float) -> None:

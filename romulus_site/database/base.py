@@ -55,6 +55,8 @@ class ErrorWrapper(DatabaseErrorWrapper):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if error is None:
+            return
         if isinstance(error, OUTAGES):
             # Closed at the next look at it, between two pieces of work.
             self._own.close_at = 0
@@ -87,9 +89,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return usable
 
     def close_if_health_check_failed(self) -> None:
-        if not self.health_check_done and self._is_surely_alive():
+        if self.health_check_done:
+            return  # what super would find out in a longer way, before each hot statement
+        if self._is_surely_alive():
             self.health_check_done = True
-        super().close_if_health_check_failed()
+        else:
+            super().close_if_health_check_failed()
 
     def _is_surely_alive(self) -> bool:
         if self.connection is None or time.monotonic() > self._answered_at + MOMENT_SECONDS:

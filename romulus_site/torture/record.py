@@ -16,13 +16,23 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection
 
-from reconciliation.models import Decision, Evidence, Hold, Operation, Provider, Transmission
+from reconciliation.core.contracts import Contract, parse_contract
+from reconciliation.models import (
+    ContractVersion,
+    Decision,
+    Evidence,
+    Hold,
+    Operation,
+    Provider,
+    Transmission,
+)
 from reconciliation.rehearsal.client import Destination, Effect, JournalEntry
 from reconciliation.services.audit import first_broken_entry
 from romulus_site.torture.flows import MARKS, journal_of
 from romulus_site.torture.logs import Trouble, troubles_in
 from romulus_site.torture.plan import Plan, PlannedRun
 from romulus_site.torture.player import Performance
+from romulus_site.torture.scene import VERSION
 from workflows.core.values import Json
 from workflows.models import Attempt, Event, Match, Run, Wait, Worker
 from workflows.services.outputs import read_output
@@ -65,6 +75,7 @@ class Record:
     outputs: Mapping[UUID, Json | Unreadable] = field(default_factory=dict)
     workers: Mapping[UUID, int] = field(default_factory=dict)  # their process IDs
     providers: Mapping[UUID, str] = field(default_factory=dict)  # personalities
+    contracts: Mapping[UUID, Contract] = field(default_factory=dict)  # by their version's row
     operations: Sequence[Operation] = ()
     transmissions: Sequence[Transmission] = ()
     evidence: Sequence[Evidence] = ()
@@ -184,6 +195,10 @@ def read_record(
         providers={
             pk: slug.removeprefix("torture-")
             for pk, slug in Provider.objects.values_list("pk", "slug")
+        },
+        contracts={
+            version.pk: parse_contract(version.document, str(version))
+            for version in ContractVersion.objects.filter(version=VERSION)
         },
         operations=list(Operation.objects.order_by("pk")),
         transmissions=list(Transmission.objects.order_by("operation_id", "number")),

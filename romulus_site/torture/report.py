@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from romulus_site.torture import broker
-from romulus_site.torture.checks import CHECKS, Breach
+from romulus_site.torture.checks import CHECKS, Breach, held
 from romulus_site.torture.checks.ends import end_of
 from romulus_site.torture.record import Record
 from workflows.core.states import AttemptState
@@ -34,6 +34,7 @@ def document_of(
         },
         "attempts": {str(state): attempts[state] for state in AttemptState if attempts[state]},
         "operations": dict(Counter(operation.state for operation in record.operations)),
+        "for_people": held.counted(record),
         "transmissions": dict(Counter(row.state for row in record.transmissions)),
         "effects": len(record.effects),
         "decisions": len(record.decisions),
@@ -66,6 +67,8 @@ def lines_of(document: dict[str, Any]) -> Iterator[str]:
     yield f"  ends:          {counted(runs['ends'])}"
     yield f"  attempts:      {counted(document['attempts'])}"
     yield f"  operations:    {counted(document['operations'])}"
+    people = document["for_people"]
+    yield f"  for people:    {people['held']} are held; by the model {people['by_model']} must be"
     yield f"  transmissions: {counted(document['transmissions'])}"
     yield f"  effects:       {document['effects']}; decisions: {document['decisions']}"
     yield (

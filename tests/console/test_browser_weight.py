@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,3 +102,5 @@ def test_files_are_kept_for_ever_under_names_of_their_own(gathered: str) -> None
     answer = client.get(sheet, headers={"accept-encoding": "gzip"})
     assert answer.headers["Content-Encoding"] == "gzip"
     assert "immutable" in answer.headers["Cache-Control"]
+    # Read to its end, so that the file is closed.
+    assert b"@layer" in gzip.decompress(b"".join(answer))

@@ -159,3 +159,24 @@ def test_two_resources_of_one_operation_stop_every_replay_to_the_provider(
     assert provider.contradicted_at is not None
     assert "re_another" in provider.contradiction
     assert Evidence.objects.filter(kind="conflict").count() == 1
+
+
+def test_an_effect_of_what_was_refused_opens_a_hold_and_stops_every_replay(
+    destination: RunningDestination,
+) -> None:
+    """Its run has failed, since the provider said that nothing was done."""
+    provider = ready_provider("payments", destination.url)
+    stale = about_to_send(started_run("refund"))
+    outcome = stale.transmit()
+    destination.client.arm("error_before", status=402)
+    later = stale.transmit()
+    stale.record(later)
+    expire_lease(stale.operation.run)
+    assert settled(stale.operation.run).state == "failed"
+    assert the_operation().state == "rejected"
+
+    stale.record(outcome)
+    provider.refresh_from_db()
+    assert provider.contradicted_at is not None
+    assert Hold.objects.get(state="open", operation=the_operation()).reason == "conflict_later"
+    assert the_operation().state == "rejected"

@@ -14,7 +14,7 @@ from reconciliation.models import AuditEntry, Hold, Operation, Provider
 from reconciliation.services.decisions import Answer, record_decision
 from reconciliation.services.offers import offers_on
 from reconciliation.services.reconcile import ask_again, reconcile
-from reconciliation.services.transmit import add_record_evidence, intended_by
+from reconciliation.services.records import add_record_evidence, intended_by
 from tests.destination import RunningDestination
 from tests.factories import (
     NOTE,

@@ -38,9 +38,9 @@ from reconciliation.services.digests import set_digest
 from reconciliation.services.dispatch import Scope, set_dispatch
 from reconciliation.services.escalating import begin_digests, escalate_holds
 from reconciliation.services.holds import close_by_proof, open_hold
+from reconciliation.services.records import contradict
 from reconciliation.services.rehearsals import queue_of_rehearsals, tenant_of_rehearsals
 from reconciliation.services.telling import tell_opened
-from reconciliation.services.transmit import contradict
 from tests.factories import NOTE, administrator, code_of, many_held, person, ready_provider
 from tests.telling import aged, always_on_call, owner, reached, told, with_mail
 from workflows.models import Run

@@ -34,7 +34,7 @@ from workflows.services.results import result_of
 from workflows.services.run_view import RunView
 from workflows.services.runs import start
 
-READS = 24  # of a write, its step's own and those of the step after it
+READS = 26  # of a write, its step's own and those of the step after it
 WRITES = ("INSERT", "UPDATE", "DELETE")
 
 

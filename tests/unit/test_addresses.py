@@ -28,6 +28,8 @@ from reconciliation.core.errors import InvalidProvider
         "192.168.1.1",
         "100.64.0.1",  # shared by a carrier's customers
         "169.254.169.254",  # a cloud's metadata
+        "192.0.0.192",  # another cloud's metadata
+        "192.88.99.1",
         "198.18.0.1",
         "203.0.113.5",  # for documentation
         "224.0.0.1",
@@ -35,6 +37,7 @@ from reconciliation.core.errors import InvalidProvider
         "255.255.255.255",
         "::",
         "::1",
+        "3fff::1",  # for documentation
         "fe80::1",
         "fc00::1",
         "fd12:3456::1",

@@ -171,6 +171,7 @@ ROWS: list[tuple[str, Facts, datetime, Move]] = [
     ("said while it was still on its way: it does not count", facts(LOOKED_UP, LOST, seen=(known(OPERATOR, 3, denies=True),), send_again=at(3)), at(5), LookUp()),
     ("not done, says a person, and the provider breaks its contract", facts(KEYED, LOST, seen=(known(OPERATOR, 40, denies=True),), send_again=at(40), contradicted=True), at(41), hold("contract_contradicted")),
     ("not done, says a person; sent again and refused: of the first nothing is proven", facts(KEYED, LOST, sent(2, S.REJECTED, 50), seen=(known(OPERATOR, 40, denies=True),), send_again=at(40)), at(60), hold("refused_later")),
+    ("not done, says a person; refused for now, and its time is up: that is no proof", facts(SHORT_KEYED, LOST, sent(2, S.REJECTED, 50, retry=Retry.SAME_KEY), seen=(known(OPERATOR, 40, denies=True),), send_again=at(40)), at(100), hold("time_spent")),
     ("not done, says a person, and the run is cancelled: that is no proof", facts(KEYED, LOST, seen=(known(OPERATOR, 40, denies=True),), cancelling=True), at(41), hold("run_cancelled")),
     ("done, says a person", facts(BLIND, LOST, seen=(known(OPERATOR, 40, completes=True, resource="c_1"),), state=APPLIED), at(41), Advance("c_1")),
 ]  # fmt: skip

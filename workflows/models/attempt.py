@@ -1,7 +1,8 @@
 """One worker's time-limited claim on one run, and the output that it left.
 
 Its row is written once, when it ends, in the commit that ends it: the output and the move past the
-step are one commit (promise P1). While it is under way its facts are columns of the run.
+step are one commit (promise P1). While it is under way its facts are columns of the run: a trigger
+refuses a row whose state is not one of an ended attempt (`attempt_state_known`, migration 0009).
 """
 
 from __future__ import annotations
@@ -62,15 +63,6 @@ class Attempt(models.Model):
 
     class Meta:
         constraints = [
-            # A running one is a row of the run alone.
-            models.CheckConstraint(
-                name="attempt_state_known",
-                condition=Q(
-                    state__in=[
-                        state.value for state in AttemptState if state is not AttemptState.RUNNING
-                    ]
-                ),
-            ),
             # A fence is given out once; also finds a run's attempts in order.
             models.UniqueConstraint(name="attempt_fence_once", fields=["run", "fence"]),
             # A step is passed once per visit; also finds the output that a step asks for.

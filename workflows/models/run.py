@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Collate, Now
 
-from workflows.core.states import FINAL_RUN_STATES, RunState
+from workflows.core.states import RunState
 from workflows.models.ids import last_of, new_id
 from workflows.models.tenant import Tenant
 from workflows.querysets import RunQuerySet
@@ -20,8 +20,10 @@ class Run(models.Model):
 
     The columns at the end are those that change with each step. No index and no index's condition
     names them, and they lie side by side, so that a step rewrites some 70 bytes of one page and
-    touches no index (PostgreSQL's heap-only tuples). Numbers have no check that they are positive:
-    PostgreSQL prepares every check of a table anew for each statement, and only services write.
+    touches no index (PostgreSQL's heap-only tuples). The table has no check: PostgreSQL prepares
+    each one anew for every statement. That the state is known, a lease is held exactly while
+    running, and the end has exactly one time is kept by a trigger on those columns alone
+    (`run_state_consistent`, migration 0009).
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -82,24 +84,6 @@ class Run(models.Model):
 
     class Meta:
         constraints = [
-            # One constraint, because PostgreSQL prepares each anew for every step: the state is
-            # known, a lease is held exactly while running, and the end has exactly one time.
-            models.CheckConstraint(
-                name="run_state_consistent",
-                condition=Q(
-                    state=RunState.RUNNING, lease_owner__isnull=False, finished_at__isnull=True
-                )
-                | Q(
-                    state__in=[RunState.READY, RunState.WAITING, RunState.HELD],
-                    lease_owner__isnull=True,
-                    finished_at__isnull=True,
-                )
-                | Q(
-                    state__in=sorted(FINAL_RUN_STATES),
-                    lease_owner__isnull=True,
-                    finished_at__isnull=False,
-                ),
-            ),
             models.UniqueConstraint(
                 name=START_KEY_CONSTRAINT, fields=["tenant", "workflow", "start_key"]
             ),

@@ -41,6 +41,7 @@ from workflows.services.kinds import (
     Done,
     Fail,
     Hold,
+    Overtaken,
     Park,
     Result,
     handlers,
@@ -105,8 +106,12 @@ def settle_or_hold(claim: Claim, keeper: Keeper) -> Claim | None:
     try:
         if claim.step.atomic and not claim.cancelling:
             return take_atomic_step(claim, keeper)
-        result = cancelled(claim) or too_many_losses(claim) or execute(claim)
-        return settle(claim, result, keeper)
+        while True:
+            result = cancelled(claim) or too_many_losses(claim) or execute(claim)
+            try:
+                return settle(claim, result, keeper)
+            except Overtaken:
+                log.info("step.overtaken", step=claim.step.name)
     except LostOwnership:
         refused(claim, result)
         return None

@@ -83,6 +83,11 @@ class Decide:
     decide: Callable[[], Result | None]
 
 
+class Overtaken(Exception):
+    """What a result rests on has changed since it was worked out. Raised by its `also`, with which
+    everything that it would have written is taken back; the step is executed anew."""
+
+
 Result = Done | Park | Hold | Fail | Again | Cancel | Decide
 Handler = Callable[[Claim, RunView], Result]
 

@@ -338,7 +338,8 @@ due AS (
     SELECT r.id
     FROM workflows_run r
     WHERE r.id IN (SELECT unnest(%(runs)s) UNION ALL SELECT id FROM expired)
-      AND r.state IN ('ready', 'running')
+      -- A CASE, as for a claim: an index of states is no way to a run that is known by its ID.
+      AND CASE WHEN r.state IN ('ready', 'running') THEN true ELSE false END
       -- Again, of the row as it is once it is locked: another sweep may just have told of it.
       AND (r.hinted_at IS NULL
            OR r.hinted_at < statement_timestamp() - %(again)s * interval '1 second')

@@ -92,17 +92,17 @@ class AwsAdapter(OverHttp, Generic[Action]):
         got = self.exchange(prepared, operation, transmission, seconds)
         if got.status is None:
             return Transmitted(Report(got.phase), detail=got.problem)
-        record = self.made(self.action(action), prepared, got) if got.status in OK else None
+        made = self.made(self.action(action), prepared, got) if got.status in OK else None
+        record = self.censor.record(made) if made else None
         code = self.error_code(got)
         answer = Answer(
             status=got.status,
             authentic=self.is_authentic(got),
             complete=self.is_complete(got),
-            resource=record.resource if record else None,
+            resource=(record.resource or None) if record else None,
             error_code=code,
             retry_after_seconds=retry_after(got),
         )
-        record = self.censor.record(record) if record else None
         return Transmitted(
             Report(Phase.ANSWER, answer),
             record,
@@ -145,9 +145,10 @@ class AwsAdapter(OverHttp, Generic[Action]):
 def parsed(body: bytes | None) -> ET.Element | None:
     """The document of an answer, its names without namespaces; None when it is none.
 
-    One that declares entities is none: they can be made to grow without end.
+    One that declares entities is none: they can be made to grow without end. Nor is one in which
+    that could not be seen, since each character takes two bytes.
     """
-    if not body or b"<!" in body.replace(b"<![CDATA[", b""):
+    if not body or b"\0" in body or b"<!" in body.replace(b"<![CDATA[", b""):
         return None
     try:
         root = ET.fromstring(body)  # noqa: S314 (nothing is declared in it, see above)
