@@ -16,8 +16,9 @@ class ReconciliationConfig(AppConfig):
         from reconciliation.selectors.run_parts import run_parts
         from reconciliation.selectors.run_rows import ROWS
         from reconciliation.services.addressing import pass_on
-        from reconciliation.services.audit import add_entry
+        from reconciliation.services.audit import actors_of, add_entry
         from reconciliation.services.bulk import hint_open_actions
+        from reconciliation.services.decision_points import ask_decision_point
         from reconciliation.services.dispatch import end_stops
         from reconciliation.services.escalating import (
             begin_digests,
@@ -31,7 +32,8 @@ class ReconciliationConfig(AppConfig):
         from reconciliation.services.run_end import OpenParts
         from reconciliation.services.write_step import execute_write
         from workflows.selectors.run_parts import register_run_parts
-        from workflows.services.audit import register_recorder
+        from workflows.services.audit import register_reader, register_recorder
+        from workflows.services.decision_points import register_decision_points
         from workflows.services.event_holds import register_event_holds
         from workflows.services.kinds import register_kind
         from workflows.services.renewals import register_renewals
@@ -42,6 +44,7 @@ class ReconciliationConfig(AppConfig):
         register_kind("write", execute_write)
         register_hold_opener(open_run_hold)
         register_event_holds(EventHolds())
+        register_decision_points(ask_decision_point)
         register_duty(hint_due_operations)
         register_duty(end_stops)
         register_duty(hint_open_actions)
@@ -50,6 +53,7 @@ class ReconciliationConfig(AppConfig):
         register_duty(tell_reminders)
         register_duty(pass_on)
         register_recorder(add_entry)
+        register_reader(actors_of)
         register_open(OpenParts())
         register_renewals(Renewals())
         register_run_parts(run_parts, ROWS)

@@ -125,6 +125,12 @@ class PersonAdmin(ForAdministrators, PersonBase):
     def recorded_as(self, row: Any) -> str:
         return f"user:{row.pk}"
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """A username stays: policies, proposals and the record name people by it, and somebody
+        with another one could approve what they proposed."""
+        fixed = ("username",) if obj else ()
+        return (*super().get_readonly_fields(request, obj), *fixed)
+
     @transaction.atomic
     def user_change_password(
         self, request: HttpRequest, id: str, form_url: str = ""

@@ -12,6 +12,7 @@ from django.db import connection
 from guardian.shortcuts import assign_perm
 
 from tests.factories import administrator, advanced, person, started_run, tenant
+from workflows.core.boundary.policy import parse_policy
 from workflows.core.proposals import Answer
 from workflows.models import Approval, PolicyVersion, Proposal, Run
 from workflows.services.answers import Given, answer
@@ -53,6 +54,8 @@ def policy(**document: Any) -> PolicyVersion:
         "tools": [{"action": "refunds.create", "risk": "high"}],
         "grants": [{"subjects": ["workflow:*"], "actions": ["refunds.*"]}],
     }
+    for name in parse_policy(plain | document).groups:
+        Group.objects.get_or_create(name=name)
     return add_policy(tenant(), plain | document, by=administrator(), note="For the tests here.")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.db.models.functions import Length
+from django.db.models.functions import Length, Now
 from django.http import Http404
 
 from workflows.core.sources import Scheme
@@ -89,10 +89,15 @@ def visible_proposals(user: User) -> QuerySet[Proposal]:
 
 
 def proposal_for(user: User, proposal: UUID) -> Proposal:
-    """Raises `Http404` when there is none that this person may see."""
-    found = visible_proposals(user).select_related("tenant", "run").filter(pk=proposal).first()
+    """The proposal, with its tenant, its run and when it was read.
+
+    Raises `Http404` when there is none that this person may see.
+    """
+    rows = visible_proposals(user).select_related("tenant", "run").annotate(now=Now())
+    found = rows.filter(pk=proposal).first()
     if found is None:
         raise Http404
+    found.read_at = found.now
     return found
 
 

@@ -6,6 +6,7 @@ from django.urls import URLPattern, path
 
 from workflows.views import (
     approvals,
+    approvals_api,
     authzen,
     controls,
     event_actions,
@@ -39,6 +40,10 @@ urlpatterns: list[URLPattern] = [
     # /approvals/<id>/
     path("approvals/<uuid:proposal>/", approvals.approval, name="approval"),
     path("approvals/<uuid:proposal>/again/", approvals.ask_anew, name="approval_again"),
+    # The same for programs, with a token of a person.
+    path("api/approvals/", approvals_api.proposals, name="api_approvals"),
+    path("api/approvals/<uuid:proposal>/", approvals_api.proposal, name="api_approval"),
+    path("api/approvals/<uuid:proposal>/answers/", approvals_api.answers, name="api_answers"),
     # The boundary for executors elsewhere (AuthZEN).
     path("access/v1/evaluation", authzen.evaluation, name="access_evaluation"),
     path("access/v1/evaluations", authzen.evaluations, name="access_evaluations"),

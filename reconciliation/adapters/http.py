@@ -234,14 +234,7 @@ class HttpAdapter(OverHttp):
         document = self.ask(prepared.read_path, None, seconds)
         if isinstance(document, Unavailable):
             return document
-        differing = [
-            path
-            for path, expected in prepared.expected.items()
-            if not same(search(path, document), expected)
-        ]
-        # Names alone: what stands there now may be private.
-        detail = f"not as expected: {', '.join(differing)}" if differing else "as expected"
-        return Verified(not differing, self.censor.clean(detail, 1000))
+        return self.as_expected(prepared, document)
 
     def ask(self, path: str, operation: UUID | None, seconds: float, body: Any = None) -> Any:
         """Return the JSON answer of a question, or `Unavailable`."""
@@ -266,11 +259,6 @@ class HttpAdapter(OverHttp):
                 return {auth.header: f"Basic {base64.b64encode(credential.encode()).decode()}"}
             case "header":
                 return {auth.header: credential}
-
-
-def same(found: Any, expected: Any) -> bool:
-    """Equal, and of one kind: in Python True is 1."""
-    return type(found) is type(expected) and bool(found == expected)
 
 
 def carrying(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 from uuid import UUID
 
 from reconciliation.adapters.answers import Censor
-from reconciliation.adapters.base import Adapter, Prepared
+from reconciliation.adapters.base import Adapter, Prepared, Verified
+from reconciliation.adapters.declared import search
 from reconciliation.adapters.wire import Exchange, Request, exchange
 from reconciliation.core.addresses import Address, parse_address
+from workflows.core.boundary.canonical import equal
 
 KEY_LENGTH = 36  # a key is the operation's ID
 SHOWN = 200  # characters of a provider's request ID
@@ -55,6 +58,17 @@ class OverHttp(Adapter):
     def headers(self, _operation: UUID | None, _transmission: UUID | None) -> dict[str, str]:
         """The headers that are not part of the stored request: credentials and tracing."""
         return {}
+
+    def as_expected(self, prepared: Prepared, document: Any) -> Verified:
+        """Whether what was read is what the write expects, by JMESPath."""
+        differing = [
+            path
+            for path, expected in prepared.expected.items()
+            if not equal(search(path, document), expected)
+        ]
+        # Names alone: what stands there now may be private.
+        detail = f"not as expected: {', '.join(differing)}" if differing else "as expected"
+        return Verified(not differing, self.censor.clean(detail, 1000))
 
     def request_id(self, got: Exchange) -> str:
         name = self.contract.request_id_header

@@ -19,16 +19,22 @@ EVALUATIONS = "/access/v1/evaluations"
 OK = 200
 SAID = 200  # characters of a reason
 LONGEST_ID = 200
-OBLIGATIONS = ("obligations", "obligation")
+OBLIGATIONS = frozenset({"obligations", "obligation"})
+
+
+UNREADABLE = "its answer cannot be read"
+OBLIGED = "it attaches obligations that nobody here fulfils"
 
 
 @dataclass(frozen=True, slots=True)
 class PointSaid:
-    """What the decision point said: `reason` for people, never a payload."""
+    """What the decision point said: `reason` for people, never a payload; `answered` when it is its
+    own answer, and not the want of one."""
 
     allowed: bool
     reason: str
     decision_id: str = ""
+    answered: bool = False
 
 
 def questions(request: Request) -> tuple[str, dict[str, Any]]:
@@ -81,7 +87,9 @@ def said_of(status: int | None, document: Any, path: str, number: int, asked: st
         return PointSaid(False, f"it answered {status}", asked)
     answers = [document] if path == EVALUATION else evaluations_in(document)
     if not answers or len(answers) > number:
-        return PointSaid(False, "its answer cannot be read", asked)
+        return PointSaid(False, UNREADABLE, asked)
+    if path == EVALUATIONS and obliges(document):
+        return PointSaid(False, OBLIGED, asked)
     for answer in answers:
         found = one_of(answer, asked)
         if not found.allowed:
@@ -98,15 +106,21 @@ def evaluations_in(document: Any) -> list[Any]:
 
 def one_of(answer: Any, asked: str) -> PointSaid:
     if not isinstance(answer, dict) or not isinstance(answer.get("decision"), bool):
-        return PointSaid(False, "its answer cannot be read", asked)
-    context = answer.get("context")
-    context = context if isinstance(context, dict) else {}
+        return PointSaid(False, UNREADABLE, asked)
+    context = {} if answer.get("context") is None else answer["context"]
+    if not isinstance(context, dict):
+        return PointSaid(False, UNREADABLE, asked)
     decision = decision_id(context) or asked
     if answer["decision"] is False:
-        return PointSaid(False, f"it says no{reason_in(context)}", decision)
-    if any(context.get(name) for name in OBLIGATIONS):
-        return PointSaid(False, "it attaches obligations that nobody here fulfils", decision)
-    return PointSaid(True, "it says yes", decision)
+        return PointSaid(False, f"it says no{reason_in(context)}", decision, answered=True)
+    if obliges(answer) or obliges(context):
+        return PointSaid(False, OBLIGED, decision, answered=True)
+    return PointSaid(True, "it says yes", decision, answered=True)
+
+
+def obliges(part: dict[str, Any]) -> bool:
+    """Whether it attaches what has to be done first, under whichever spelling."""
+    return any(value for name, value in part.items() if name.casefold() in OBLIGATIONS)
 
 
 def decision_id(context: dict[str, Any]) -> str:

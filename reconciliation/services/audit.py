@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable, Sequence
 from datetime import UTC
 from typing import Any
 
@@ -15,7 +16,7 @@ from workflows.failpoints import failpoint
 from workflows.services.audit import actor_of
 from workflows.services.clock import database_now
 
-__all__ = ["actor_of", "add_entry", "check_chain", "first_broken_entry"]
+__all__ = ["actor_of", "actors_of", "add_entry", "check_chain", "first_broken_entry"]
 
 log = structlog.get_logger(__name__)
 
@@ -45,6 +46,12 @@ def add_entry(actor: str, verb: str, object: str, detail: dict[str, Any]) -> Aud
     entry.hash = hash_of(entry)
     entry.save(force_insert=True)
     return entry
+
+
+def actors_of(verb: str, objects: Sequence[str]) -> Iterable[str]:
+    """Who did `verb` to any of `objects`."""
+    rows = AuditEntry.objects.filter(object__in=objects, verb=verb)
+    return rows.values_list("actor", flat=True)
 
 
 def hash_at(seq: int, last: AuditEntry | None) -> str:

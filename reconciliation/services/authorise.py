@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+import structlog
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -45,12 +46,15 @@ from workflows.services.claims import Claim
 from workflows.services.clock import database_now
 from workflows.services.policies import policy_for
 
+log = structlog.get_logger(__name__)
+
 UNPROVEN = (
     TransmissionState.SENDING,
     TransmissionState.UNKNOWN,
     TransmissionState.ACKNOWLEDGED,
 )
 LAPSED = HoldReason.AUTHORISATION_LAPSED
+ANOTHER_STEP = "Otherwise than proposed: the step, which is to be {!r}."
 NEVER = "It was never proposed, and needs an approval."
 
 
@@ -106,9 +110,11 @@ def ask_elsewhere(
 ) -> Elsewhere:
     """Ask the decision point that the policy names; no answer is a no."""
     prepared = Prepared.from_bytes(unseal(operation.request_sealed))
-    request = request_for(operation, prepared, None)
-    finding, decision_id = ask_decision_point(unasked.point, request)
-    return Elsewhere((*before.findings, finding), decision_id, unasked.policy, unasked.point)
+    version = PolicyVersion.objects.get(pk=unasked.policy)
+    request = request_for(operation, prepared, None, version)
+    said = ask_decision_point(unasked.point, request)
+    findings = (*before.findings, said.finding)
+    return Elsewhere(findings, said.decision_id, unasked.policy, unasked.point)
 
 
 def may_have_effect(operation: Operation) -> bool:
@@ -117,7 +123,11 @@ def may_have_effect(operation: Operation) -> bool:
 
 def precondition(operation: Operation, contract: Contract, prepared: Prepared) -> Finding:
     adapter = adapter_of(operation.provider, contract)
-    found = adapter.read_before(prepared, contract.timeout.total_seconds())
+    try:
+        found = adapter.read_before(prepared, contract.timeout.total_seconds())
+    except Exception as error:
+        log.exception("precondition.crashed", operation=str(operation.pk))
+        found = Unavailable(f"the adapter broke ({type(error).__name__})")
     if isinstance(found, Unavailable):
         said = f"What must be true before it could not be read: {found.detail}."
         return Finding(Check.PRECONDITION, False, said)
@@ -148,6 +158,8 @@ def authorise(operation: Operation, claim: Claim, elsewhere: Elsewhere, now: dat
     verdict = asking.answered(now)
     if named and proposal is None:
         verdict = verdict.also(Finding(Check.PROPOSAL, False, NEVER))
+    elif named and proposal is not None and proposal.step != named:
+        verdict = verdict.also(Finding(Check.ACTION, False, ANOTHER_STEP.format(named)))
     verdict = verdict.also(*elsewhere.findings, decision_id=elsewhere.decision_id)
     if verdict.allowed and proposal is not None and not use(proposal, operation):
         finding = Finding(Check.USED, False, "Another write has used the approval just now.")
@@ -191,8 +203,8 @@ def asking_for(
     tenant = Tenant.objects.get(pk=operation.run.tenant_id)
     prepared = Prepared.from_bytes(unseal(operation.request_sealed))
     return Asking(
-        request=request_for(operation, prepared, proposal, tenant),
-        approvals=bound_to(operation, proposal, tenant, prepared) if proposal else None,
+        request=request_for(operation, prepared, proposal, version, tenant),
+        approvals=bound_to(operation, proposal, tenant, prepared, version) if proposal else None,
         version=version,
         tenant=tenant,
         proposal=proposal,
@@ -206,6 +218,7 @@ def request_for(
     operation: Operation,
     prepared: Prepared,
     proposal: Proposal | None,
+    version: PolicyVersion | None,
     tenant: Tenant | None = None,
 ) -> Request:
     """What the boundary is asked about a write: what will leave, by whoever wants it."""
@@ -213,9 +226,9 @@ def request_for(
     if proposal is None and operation.proposal_id is not None:
         proposal = Proposal.objects.get(pk=operation.proposal_id)
     if proposal is not None:
-        return request_of(proposal, tenant, doing(operation, prepared))
+        return request_of(proposal, tenant, doing(operation, prepared), version)
     workflow = Subject(SubjectType.WORKFLOW, operation.run.workflow)
-    return request_by(workflow, tenant, doing(operation, prepared))
+    return request_by(workflow, tenant, doing(operation, prepared), version)
 
 
 def doing(operation: Operation, prepared: Prepared) -> Doing:
@@ -230,10 +243,14 @@ def doing(operation: Operation, prepared: Prepared) -> Doing:
 
 
 def bound_to(
-    operation: Operation, proposal: Proposal, tenant: Tenant, prepared: Prepared
+    operation: Operation,
+    proposal: Proposal,
+    tenant: Tenant,
+    prepared: Prepared,
+    version: PolicyVersion | None,
 ) -> Approvals:
     """The approvals as they count for this operation: of its own run and tenant alone."""
-    found = approvals_of(proposal, tenant, doing(operation, prepared), operation.pk)
+    found = approvals_of(proposal, tenant, version, doing(operation, prepared), operation.pk)
     run = operation.run
     elsewhere = [
         name

@@ -25,22 +25,22 @@ from workflows.core.boundary.requests import Request as Asked
 from workflows.core.boundary.verdict import Check, Finding
 from workflows.failpoints import failpoint
 from workflows.services.changes import changes_of
+from workflows.services.decision_points import PointAnswer
 
 log = structlog.get_logger(__name__)
 
 
-def ask_decision_point(slug: str, request: Asked) -> tuple[Finding, str]:
-    """Return what the decision point says of `request`, and the ID of its decision."""
+def ask_decision_point(slug: str, request: Asked) -> PointAnswer:
+    """Return what the decision point says of `request`."""
     point = DecisionPoint.objects.filter(slug=slug).first()
     if point is None:
         said = f"The decision point {slug!r} is not set up here."
-        return Finding(Check.DECISION_POINT, False, said), ""
+        return PointAnswer(Finding(Check.DECISION_POINT, False, said))
     asked = str(uuid4())
     found = asked_of(point, request, asked)
     log.info("decision_point.asked", point=slug, allowed=found.allowed, decision=found.decision_id)
-    return Finding(
-        Check.DECISION_POINT, found.allowed, f"{point.name}: {found.reason}."
-    ), found.decision_id
+    finding = Finding(Check.DECISION_POINT, found.allowed, f"{point.name}: {found.reason}.")
+    return PointAnswer(finding, found.decision_id, found.answered)
 
 
 def asked_of(point: DecisionPoint, request: Asked, asked: str) -> PointSaid:

@@ -10,8 +10,9 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from reconciliation.models import Operation, Provider
-from reconciliation.sealing import digest, redact, seal
+from reconciliation.sealing import canonical, digest, redact, seal
 from reconciliation.services.providers import adapter_of, contract_of, scope_of
+from workflows.core.boundary.canonical import read_back
 from workflows.core.errors import LostOwnership
 from workflows.core.intents import Intent, check_intent
 from workflows.core.states import RunState
@@ -60,6 +61,9 @@ def described(
     assert contract is not None, "the caller holds the run of a provider without one"
     check_intent(intent)
     parameters = dict(intent.parameters)
+    if proposal is not None:
+        # What people were shown: equal values leave as equal bytes, and 1.0 as the 1 that they saw.
+        parameters = read_back(canonical(parameters))
     operation = Operation(
         run_id=claim.run,
         step=claim.step.name,

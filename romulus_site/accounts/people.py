@@ -11,6 +11,7 @@ from django.db.models import Model
 
 from workflows.core.changes import changes_between
 from workflows.services import audit
+from workflows.services.access_tokens import end_own_tokens
 from workflows.services.audit import actor_of
 from workflows.services.changes import changes_of
 
@@ -55,6 +56,7 @@ def note_relations(row: User | Group, before: dict[str, list[str]], *, by: User)
 
 def note_password(user: User, *, by: User) -> None:
     audit.record(actor_of(by), "set password", subject_of(user))
+    end_own_tokens(user, by=by)
 
 
 @transaction.atomic

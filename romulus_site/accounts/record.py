@@ -13,6 +13,7 @@ from django.http import HttpRequest
 
 from romulus_site.accounts.sessions import begin, end_sessions
 from workflows.services import audit
+from workflows.services.access_tokens import end_own_tokens
 from workflows.services.audit import actor_of
 
 
@@ -27,9 +28,10 @@ def signed_in(request: HttpRequest, user: User, **_: Any) -> None:
 
 
 def chose_password(request: HttpRequest, user: User, **_: Any) -> None:
-    """A new password: whoever knew the old one is signed out everywhere else."""
+    """A new password: whoever knew the old one is signed out everywhere else, and has no token."""
     note(user, "changed password")
     end_sessions(user, keep=request.session.session_key)
+    end_own_tokens(user, by=user)
 
 
 def saved_factor(instance: Any, created: bool, **_: Any) -> None:

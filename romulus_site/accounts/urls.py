@@ -71,5 +71,6 @@ urlpatterns = [
     path("account/factors/", include(SECOND_FACTORS)),
     path("account/", include(SINGLE_SIGN_ON)),
     path("account/sessions/longer/", views.longer, name="session_longer"),
+    path("account/tokens/", views.tokens, name="own_tokens"),
     path("account/sessions/", views.sessions, name="usersessions_list"),
 ]

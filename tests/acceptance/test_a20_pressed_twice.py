@@ -2,7 +2,7 @@
 
 Shrunk: the two clicks come together, which leaves less time between them than 60 ms. Opened are
 the links of the notifications themselves, those of the pages that they lead to, and every other one
-on these.
+on these. Of approvals: `test_a20_approvals`.
 """
 
 from __future__ import annotations

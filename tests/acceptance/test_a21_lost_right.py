@@ -1,7 +1,7 @@
 """Case A21: somebody who may decide loses that right, and what they had begun counts no more.
 
-Without approvals, which come with the boundary: what is proposed and not yet confirmed stands for
-what is approved and not yet dispatched. The right is a group's on the queue, as in the case.
+Of decisions: what is proposed and not yet confirmed stands for what is approved and not yet
+dispatched. The right is a group's on the queue, as in the case. Of approvals: `test_a21_approvals`.
 """
 
 from __future__ import annotations

@@ -18,11 +18,11 @@ from reconciliation.services.decision_points import ask_decision_point, save_dec
 from tests.approving import answered, approver, policy, proposed
 from tests.contract.far_side import FarSide, Said, Seen
 from tests.destination import RunningDestination
-from tests.factories import administrator, advanced
+from tests.factories import administrator, advanced, started_run
 from tests.sending import effects
 from workflows.core.boundary.requests import Request
 from workflows.core.boundary.subjects import Subject
-from workflows.models import AuthorisationRecord
+from workflows.models import AuthorisationRecord, Proposal
 
 pytestmark = pytest.mark.django_db
 
@@ -84,8 +84,8 @@ def point(side: FarSide) -> DecisionPoint:
 
 def test_a_yes_and_its_decision_id(side: FarSide, point: DecisionPoint) -> None:
     side.answers = specified(lambda whole: whole["subject"]["id"] == "bot", id="decision-7")
-    finding, decision_id = ask_decision_point("pdp", REQUEST)
-    assert (finding.passed, decision_id) == (True, "decision-7")
+    said = ask_decision_point("pdp", REQUEST)
+    assert (said.finding.passed, said.decision_id) == (True, "decision-7")
     assert [seen.path for seen in side.seen] == [ONE]
 
 
@@ -93,10 +93,9 @@ def test_the_agent_and_whom_it_acts_for_must_both_be_allowed(
     side: FarSide, point: DecisionPoint
 ) -> None:
     side.answers = specified(lambda whole: whole["subject"]["type"] == "agent")
-    finding, _ = ask_decision_point("pdp", FOR_ADA)
-    assert not finding.passed
+    assert not ask_decision_point("pdp", FOR_ADA).finding.passed
     side.answers = specified(lambda _whole: True)
-    assert ask_decision_point("pdp", FOR_ADA)[0].passed
+    assert ask_decision_point("pdp", FOR_ADA).finding.passed
     assert [seen.path for seen in side.seen] == [ALL, ALL]
 
 
@@ -110,6 +109,11 @@ def test_the_agent_and_whom_it_acts_for_must_both_be_allowed(
         Said(503, body=b'{"decision": true}'),
         Said(302, {"Location": "/yes"}, b'{"decision": true}'),
         Said(200, body=b"yes"),
+        Said(204, body=b""),
+        Said(200, body=b'{"decision": false, "decision": true}'),
+        Said(200, body=b'{"decision": "true"}'),
+        Said(200, body=b"[" * 100_000),
+        Said(200, body=b'{"decision": true, "x": "' + b"x" * 2_000_000 + b'"}'),
         Said(200, body=b'{"decision": true, "context": {"obligations": [{"id": "mfa"}]}}'),
     ],
     ids=lambda said: said.fault or f"{said.status}: {said.body.decode()[:20]}",
@@ -118,14 +122,14 @@ def test_whatever_is_not_a_yes_in_time_is_a_no(
     side: FarSide, point: DecisionPoint, said: Said
 ) -> None:
     side.answers = lambda _seen: said
-    assert not ask_decision_point("pdp", REQUEST)[0].passed
+    assert not ask_decision_point("pdp", REQUEST).finding.passed
     assert len(side.seen) == 1, "it is asked once, and no redirect is followed"
 
 
 def test_one_that_is_not_set_up_or_not_there_is_a_no(side: FarSide, point: DecisionPoint) -> None:
-    assert not ask_decision_point("other", REQUEST)[0].passed
+    assert not ask_decision_point("other", REQUEST).finding.passed
     side.end()
-    assert not ask_decision_point("pdp", REQUEST)[0].passed
+    assert not ask_decision_point("pdp", REQUEST).finding.passed
 
 
 def test_its_address_keeps_to_the_rules_of_providers(settings: Any, side: FarSide) -> None:
@@ -134,13 +138,14 @@ def test_its_address_keeps_to_the_rules_of_providers(settings: Any, side: FarSid
     with pytest.raises(InvalidProvider, match="ROMULUS_ALLOWED_ADDRESSES"):
         save_decision_point(made, by=administrator(), changed=())
     made.save()
-    assert not ask_decision_point("pdp", REQUEST)[0].passed
+    assert not ask_decision_point("pdp", REQUEST).finding.passed
     assert side.connections == 0
 
 
 def test_a_write_is_asked_about_just_before_it_and_a_no_holds_it(
     side: FarSide, point: DecisionPoint, payments: RunningDestination
 ) -> None:
+    side.answers = specified(lambda _whole: True)
     policy(decision_point="pdp")
     run, proposal = proposed()
     answered(proposal, approver())
@@ -156,6 +161,7 @@ def test_a_yes_lets_the_write_go_with_the_decision_on_record(
     side: FarSide, point: DecisionPoint, payments: RunningDestination
 ) -> None:
     policy(decision_point="pdp")
+    side.answers = specified(lambda _whole: True)
     run, proposal = proposed()
     answered(proposal, approver())
     side.answers = specified(
@@ -166,3 +172,27 @@ def test_a_yes_lets_the_write_go_with_the_decision_on_record(
     assert effects(payments) == 1
     row = AuthorisationRecord.objects.filter(asked="write").get()
     assert (row.allowed, row.decision_id) == (True, "decision-9")
+
+
+def test_what_it_would_not_allow_is_not_even_asked_of_people(
+    side: FarSide, point: DecisionPoint, payments: RunningDestination
+) -> None:
+    policy(decision_point="pdp")
+    side.answers = specified(lambda _whole: False, id="decision-6")
+    run = advanced(started_run("approved_refund"))
+    assert (run.state, effects(payments)) == ("held", 0)
+    assert "Nobody was asked: The bank's PDP: it says no" in run.failure["message"]
+    assert not Proposal.objects.exists()
+    row = AuthorisationRecord.objects.get()
+    assert (row.asked, row.failed, row.decision_id) == ("proposal", "decision_point", "decision-6")
+
+
+def test_while_it_does_not_answer_people_are_asked_and_nothing_is_sent(
+    side: FarSide, point: DecisionPoint, payments: RunningDestination
+) -> None:
+    policy(decision_point="pdp")
+    side.answers = lambda _seen: Said(503)
+    run, proposal = proposed()
+    answered(proposal, approver())
+    assert (advanced(run).state, effects(payments)) == ("held", 0)
+    assert "The bank's PDP: it answered 503" in Hold.objects.get(state="open").message

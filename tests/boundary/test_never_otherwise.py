@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models.functions import Now
 from guardian.shortcuts import assign_perm, remove_perm
@@ -41,7 +42,8 @@ from workflows.core.intents import Intent
 from workflows.core.proposals import APPROVAL_EVENT, Answer, ProposedAction
 from workflows.models import Approval, Proposal
 from workflows.registry import registry
-from workflows.services.answers import Given, answer, ask_again, source_of
+from workflows.services.answers import Given, answer, source_of
+from workflows.services.asking_again import ask_again
 from workflows.services.authorising import sealed_of
 from workflows.services.claims import claim_run
 from workflows.services.inbox import receive
@@ -51,12 +53,13 @@ from workflows.services.runs import start
 
 pytestmark = pytest.mark.django_db
 
+FINANCE = "finance"
 # What the author's code says at the proposal and at the write: it may change in between.
-mind: dict[str, int] = {}
+mind: dict[str, float] = {}
 shifting = Workflow("tests.shifting")
 
 
-def parameters(amount: int) -> dict[str, Any]:
+def parameters(amount: float) -> dict[str, Any]:
     return {"order": "ORD-1", "amount": amount, "currency": "EUR"}
 
 
@@ -80,6 +83,7 @@ class Scene:
         self.user = approver()
         assign_perm("workflows.control_runs", approver("asker_1"), tenant())
         self.lose_next = False
+        self.finance: int | None = None  # the group that the policy means, where it names one
         side.seen.clear()
         side.answers = self.provider
         self.run = start("tests.shifting", {}, tenant=tenant())
@@ -123,6 +127,8 @@ class Scene:
         """What may leave now, by a reading of the tables that shares nothing with the boundary."""
         user = get_user_model().objects.get(pk=self.user.pk)
         if not user.has_perm("workflows.approve_actions", tenant()):
+            return set()
+        if self.finance is not None and not user.groups.filter(pk=self.finance).exists():
             return set()
         newest = self.latest()
         if newest is None or newest.state != "approved":
@@ -179,6 +185,21 @@ class Scene:
             with suppress(ProposalIsOver):
                 ask_again(proposal.pk, asker)
 
+    def put_in_force(self, **document: Any) -> None:
+        policy(**document)
+        self.finance = None
+
+    def ask_finance(self) -> None:
+        self.put_in_force(approvals=[{"actions": ["refunds.*"], "groups": [FINANCE]}])
+        self.finance = Group.objects.get(name=FINANCE).pk
+
+    def join_finance(self) -> None:
+        self.user.groups.add(Group.objects.get_or_create(name=FINANCE)[0])
+
+    def make_finance_again(self) -> None:
+        Group.objects.filter(name=FINANCE).delete()
+        self.join_finance()
+
     def lose_answer(self) -> None:
         self.lose_next = True
 
@@ -191,6 +212,7 @@ ACTS: dict[str, Callable[[Scene], Any]] = {
     "withdraw": lambda scene: scene.say(Answer.WITHDRAW),
     "propose otherwise": lambda _scene: mind.update(proposed=999),
     "send otherwise": lambda _scene: mind.update(sent=999),
+    "send the same, written otherwise": lambda _scene: mind.update(sent=100.0),
     "run out": Scene.run_out,
     "forge an event": Scene.forge,
     "try again": Scene.try_again,
@@ -201,8 +223,12 @@ ACTS: dict[str, Callable[[Scene], Any]] = {
         "workflows.approve_actions", scene.user, tenant()
     ),
     "and may again": lambda scene: assign_perm("workflows.approve_actions", scene.user, tenant()),
-    "a policy that lets nobody": lambda _scene: policy(grants=[]),
-    "a policy that lets them": lambda _scene: policy(),
+    "a policy that lets nobody": lambda scene: scene.put_in_force(grants=[]),
+    "a policy that lets them": lambda scene: scene.put_in_force(),
+    "a policy that asks finance": Scene.ask_finance,
+    "the approver joins finance": Scene.join_finance,
+    "the approver leaves finance": lambda scene: scene.user.groups.clear(),
+    "finance is made again": Scene.make_finance_again,
 }
 # Most sequences begin as a run does, so that what follows meets a write that could be made.
 BEGUN = ["work", "approve"]

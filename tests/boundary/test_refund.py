@@ -17,7 +17,7 @@ from tests.sending import effects
 from workflows.core.errors import NotEntitled, ProposalIsOver
 from workflows.core.proposals import Answer
 from workflows.models import AuthorisationRecord, Run
-from workflows.services.answers import ask_again
+from workflows.services.asking_again import ask_again
 
 pytestmark = pytest.mark.django_db
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from reconciliation.models import DecisionPoint
+from reconciliation.services.decision_points import save_decision_point
 from tests.approving import policy
-from tests.factories import tenant
+from tests.contract.far_side import FarSide, Said
+from tests.factories import administrator, tenant
 from workflows.models import AccessToken, AuthorisationRecord
 from workflows.services.access_tokens import add_token, end_token
 
@@ -95,3 +99,80 @@ def test_a_token_asks_about_its_own_tenant_alone(client: Client) -> None:
 def test_it_says_where_it_is(client: Client) -> None:
     found = client.get("/.well-known/authzen-configuration").json()
     assert found["access_evaluation_endpoint"].endswith(ONE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        '"action": {"name": "a\\u0000"}',
+        '"subject": {"type": "user", "id": "\\ud800"}',
+        '"resource": {"type": "r", "id": "\\ud800"}',
+        '"resource": {"type": "r", "id": "x", "properties": {"parameters": {"n": 9e99999}}}',
+        f'"resource": {{"type": "r", "id": "x", "properties": {{"parameters": {{"n": {2**60}}}}}}}',
+        '"context": []',
+    ],
+)
+def test_what_cannot_be_kept_is_refused_in_words(client: Client, token: str, change: str) -> None:
+    policy()
+    rest = {name: said for name, said in ASKED.items() if f'"{name}"' not in change}
+    whole = json.dumps(rest).removesuffix("}")
+    answer = ask(client, ONE, f"{whole}, {change}}}", token)
+    assert answer.status_code == HTTPStatus.BAD_REQUEST, answer.content
+    assert answer.json()["error"]
+    assert not AuthorisationRecord.objects.exists()
+
+
+def test_too_much_is_refused_and_a_great_deal_is_not_kept(client: Client, token: str) -> None:
+    policy()
+    large = {"type": "r", "id": "x", "properties": {"parameters": {"text": "x" * 100_000}}}
+    assert ask(client, ONE, ASKED | {"resource": large}, token).json()["decision"] is True
+    assert AuthorisationRecord.objects.get().inputs_sealed is None
+    huge = {"type": "r", "id": "x", "properties": {"parameters": {"text": "x" * 300_000}}}
+    answer = ask(client, ONE, ASKED | {"resource": huge}, token)
+    assert answer.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+def test_of_several_one_that_is_none_is_denied_and_the_rest_are_answered(
+    client: Client, token: str
+) -> None:
+    policy()
+    body: dict[str, Any] = ASKED | {"evaluations": [{}, {"action": {}}, {}]}
+    answers = ask(client, ALL, body, token).json()["evaluations"]
+    assert [each["decision"] for each in answers] == [True, False, True]
+    assert answers[1]["context"]["error"]["status"] == HTTPStatus.BAD_REQUEST
+    assert AuthorisationRecord.objects.count() == 2
+    body["options"] = {"evaluations_semantic": "deny_on_first_deny"}
+    assert len(ask(client, ALL, body, token).json()["evaluations"]) == 2
+    body["options"] = {"evaluations_semantic": "permit_on_first_permit"}
+    assert len(ask(client, ALL, body, token).json()["evaluations"]) == 1
+
+
+def test_what_needs_an_approval_is_not_given_without_one(client: Client, token: str) -> None:
+    policy(approvals=[{"actions": ["refunds.*"]}])
+    answer = ask(client, ONE, ASKED, token).json()
+    assert answer["decision"] is False
+    assert AuthorisationRecord.objects.get().failed == "proposal"
+
+
+def test_the_decision_point_of_the_policy_must_allow_it_too(
+    client: Client, token: str, side: FarSide
+) -> None:
+    made = DecisionPoint(slug="pdp", name="PDP", base_url=side.url, timeout_seconds=0.5)
+    save_decision_point(made, by=administrator(), changed=["name"])
+    policy(decision_point="pdp")
+    side.answers = lambda _seen: Said(body=b'{"decision": true, "context": {"id": "d-1"}}')
+    assert ask(client, ONE, ASKED, token).json()["decision"] is True
+    assert AuthorisationRecord.objects.get().decision_id == "d-1"
+    side.answers = lambda _seen: Said(body=b'{"decision": false}')
+    assert ask(client, ONE, ASKED, token).json()["decision"] is False
+    # One that does not answer is waited for once, however much is asked.
+    side.seen.clear()
+    side.answers = lambda _seen: Said(fault="hang")
+    body = ASKED | {"evaluations": [{}, {}, {}]}
+    answers = ask(client, ALL, body, token).json()["evaluations"]
+    assert [each["decision"] for each in answers] == [False, False, False]
+    assert len(side.seen) == 1
+    # What the policy denies is not asked about.
+    side.seen.clear()
+    assert ask(client, ONE, ASKED | OTHER, token).json()["decision"] is False
+    assert side.seen == []

@@ -21,7 +21,7 @@ from workflows.models import Approval, Proposal, Run, ServiceAccount
 pytestmark = pytest.mark.django_db
 
 URL = "/approvals/"
-MOST_QUERIES, MOST_OF_A_PAGE = 12, 18
+MOST_QUERIES, MOST_OF_A_PAGE = 8, 12
 
 
 @pytest.fixture

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import boto3
 import pytest
 
-from reconciliation.adapters.base import Adapter, Connection, Prepared, Transmitted, Verified
+from reconciliation.adapters.base import (
+    Adapter,
+    Connection,
+    Prepared,
+    Transmitted,
+    Unavailable,
+    Verified,
+)
 from reconciliation.adapters.registry import adapter_for
 from reconciliation.core.classify import classify
+from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.matching import Fit, Intended, compare
 from reconciliation.core.states import TransmissionState
 from tests.contract.lanes import CONTRACTS, LOOPBACK, new_operation
@@ -86,6 +95,45 @@ def test_an_item_is_put_once_and_found_by_its_key(aws: str) -> None:
     assert write.found() == [Fit.MATCH]
     another = Write(by, {"order": "ORD-1", "amount": 7}, new_operation())
     assert state(by, another.send()) is REJECTED
+
+
+def test_an_item_is_read_just_before_another_one_is_put(aws: str) -> None:
+    made = client(aws, "dynamodb")
+    schema = {"AttributeName": "customer", "KeyType": "HASH"}
+    made.create_table(
+        TableName="customers",
+        KeySchema=[schema],
+        AttributeDefinitions=[{"AttributeName": "customer", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    item = {"customer": {"S": "C-1"}, "state": {"S": "open"}, "credit": {"N": "12.50"}}
+    made.put_item(TableName="customers", Item=item | {"blocked": {"BOOL": False}})
+    read = {"table": "customers", "key": {"customer": "{customer}"}}
+    settings = {"table": "orders", "key": ["order"], "precondition": read}
+    by = adapter(aws, "aws-dynamodb", settings)
+
+    def is_met(customer: str, **expected: Any) -> bool:
+        parameters = {"order": "ORD-9", "customer": customer}
+        prepared = by.prepare("it", parameters, new_operation(), "k")
+        path = by.precondition_path("it", parameters)
+        found = by.read_before(replace(prepared, expected=expected, read_path=path), 20)
+        assert isinstance(found, Verified), found
+        assert "12.5" not in found.detail
+        return found.met
+
+    assert is_met("C-1", state="open", credit=12.5, blocked=False)
+    assert not is_met("C-1", state="closed")
+    assert not is_met("C-1", credit="12.50")
+    assert not is_met("C-1", blocked=0)
+    assert not is_met("C-2", state="open")
+    with pytest.raises(InvalidProvider, match="declares no precondition"):
+        adapter(aws, "aws-dynamodb", {"table": "orders", "key": ["order"]}).precondition_path(
+            "it", {}
+        )
+    away = adapter(aws, "aws-dynamodb", settings | {"precondition": read | {"table": "gone"}})
+    path = away.precondition_path("it", {"customer": "C-1"})
+    asked = Prepared("POST", "/", {}, b"", expected={"state": "open"}, read_path=path)
+    assert isinstance(away.read_before(asked, 20), Unavailable)
 
 
 def test_an_object_is_put_once_and_found_by_its_name(aws: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -13,6 +14,7 @@ from workflows.core.boundary.authzen import Semantic, batch_of, evaluation_of
 from workflows.core.boundary.requests import Request
 from workflows.core.boundary.subjects import Subject
 from workflows.core.errors import UsageError
+from workflows.core.json_text import parse
 
 REQUEST = Request(
     subject=Subject.parse("agent:bot"),
@@ -63,6 +65,14 @@ YES, NO = {"decision": True}, {"decision": False}
         (200, YES | {"context": {"obligations": [{"id": "mfa"}]}}, EVALUATION, 1, False, "obligations"),
         (200, YES | {"context": {"obligations": []}}, EVALUATION, 1, True, "yes"),
         (200, NO | {"context": {"reason_user": {"en": "Too much."}}}, EVALUATION, 1, False, "Too much."),
+        (200, YES | {"obligations": ["mfa"]}, EVALUATION, 1, False, "obligations"),
+        (200, YES | {"context": {"Obligations": ["mfa"]}}, EVALUATION, 1, False, "obligations"),
+        (200, YES | {"context": ["mfa"]}, EVALUATION, 1, False, "cannot be read"),
+        (200, YES | {"context": None}, EVALUATION, 1, True, "yes"),
+        (200, {"Decision": True}, EVALUATION, 1, False, "cannot be read"),
+        (200, [YES], EVALUATION, 1, False, "cannot be read"),
+        (204, None, EVALUATION, 1, False, "204"),
+        (200, {"evaluations": [YES, YES], "obligations": ["mfa"]}, EVALUATIONS, 2, False, "obligations"),
         (200, {"evaluations": [YES, YES]}, EVALUATIONS, 2, True, "yes"),
         (200, {"evaluations": [YES, NO]}, EVALUATIONS, 2, False, "says no"),
         (200, {"evaluations": [NO]}, EVALUATIONS, 2, False, "says no"),
@@ -125,11 +135,30 @@ def test_an_evaluation_is_read() -> None:
         {"resource": {"type": "r", "id": "x", "properties": {"amount": "a lot"}}},
         {"resource": {"type": "r", "id": "x", "properties": {"parameters": []}}},
         {"context": "x"},
+        {"subject": {"type": "user", "id": "a\ud800"}},
+        {"subject": {"type": "user", "id": "ada", "properties": {"on_behalf_of": 1}}},
+        {"action": {"name": "refunds\x00create"}},
+        {"resource": {"type": "refunds", "id": "\ud800"}},
+        {"resource": {"type": "refunds", "id": "x" * 1001}},
+        {"resource": {"type": "r", "id": "x", "properties": {"currency": "\ud800"}}},
+        {"resource": {"type": "r", "id": "x", "properties": {"amount": True}}},
+        {"resource": {"type": "r", "id": "x", "properties": {"amount": "1_0"}}},
+        {"resource": {"type": "r", "id": "x", "properties": {"amount": "NaN"}}},
+        {"resource": {"type": "r", "id": "x", "properties": {"amount": "Infinity"}}},
     ],
 )
 def test_what_is_no_evaluation_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         evaluation_of(ASKED | change)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("1000.00000000000000000001", "1000.00000000000000000001"), ("1e400", "1E+400"), ("-5", "-5")],
+)
+def test_an_amount_is_the_digits_that_were_written(written: str, read: str) -> None:
+    whole = parse(json.dumps(ASKED).replace('"12.50"', written).encode())
+    assert str(evaluation_of(whole).amount) == read
 
 
 def test_several_take_what_they_leave_out_from_the_top() -> None:

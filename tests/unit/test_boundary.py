@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from workflows.core.boundary.canonical import amount_text, canonical, differences
+from workflows.core.boundary.canonical import (
+    amount_text,
+    canonical,
+    differences,
+    equal,
+    leaves,
+    shown,
+)
 from workflows.core.boundary.evaluate import evaluate
 from workflows.core.boundary.policy import Policy, parse_policy
 from workflows.core.boundary.requests import Approvals, Given, Request
@@ -161,6 +168,11 @@ def test_a_no_says_who_can_renew_it_and_only_where_that_helps() -> None:
         ({"approvals": [{"actions": ["a"], "needed": 0}]}, "needed"),
         ({"tools": [{"action": "a", "parameters": {"type": "nonsense"}}]}, "JSON Schema"),
         ({"tools": [{"action": "a"}, {"action": "a"}]}, "twice"),
+        ({"tools": [{"action": "a", "parameters": {"pattern": "("}}]}, "JSON Schema"),
+        (
+            {"grants": [{"subjects": ["*"], "actions": ["a"], "window": {"opens": "07:00Z"}}]},
+            "opens",
+        ),
     ],
 )
 def test_a_policy_that_cannot_work_is_refused(document: dict[str, Any], place: str) -> None:
@@ -188,3 +200,102 @@ def test_what_differs_is_named_by_its_path() -> None:
     after = {"order": "A", "lines": [{"sum": 2}], "new": None}
     found = [(each.path, each.before, each.after) for each in differences(before, after)]
     assert found == [("gone", "true", None), ("lines[0].sum", "1", "2"), ("new", None, "null")]
+
+
+def test_two_values_that_read_alike_are_told_apart() -> None:
+    before = {"a": 1, "b": "x" * 3000, "c": {"d.e": 1}, "f": [], "g": None}
+    after = {"a": "1", "b": "x" * 3000 + "y", "c": {"d": {"e": 1}}, "f": {}, "g": "null"}
+    found = {each.path: (each.before, each.after) for each in differences(before, after)}
+    assert found["a"] == ("1", '"1"')
+    assert found["b"] == (
+        f"{'x' * 2000}… and 1,000 characters more",
+        f"{'x' * 2000}… and 1,001 characters more",
+    )
+    assert (found['c["d.e"]'], found["c.d.e"]) == (("1", None), (None, "1"))
+    assert (found["f"], found["g"]) == (("[]", "{}"), ("null", '"null"'))
+    assert differences({"a": 1.0}, {"a": 1}) == []
+
+
+def test_nothing_in_a_value_is_hidden_from_whoever_approves_it() -> None:
+    assert shown("Zürich, 2. Stock") == "Zürich, 2. Stock"
+    assert shown("DE12\u202e34") == '"DE12\\u202e34"'
+    assert shown("a\u200bb") == '"a\\u200bb"'
+    assert shown("one\ntwo") == '"one\\ntwo"'
+    assert shown("") == '""'
+    paths = [path for path, _ in leaves({"a\u202eb": 1, "c d": 2})]
+    assert paths == ['["a\\u202eb"]', '["c d"]']
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (1, 1.0, True),
+        (0, -0.0, True),
+        (1, True, False),
+        (1, "1", False),
+        ({"a": 1}, {"a": True}, False),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        ("\u00fc", "u\u0308", False),
+        (2**60, 2**60, False),  # no reader of JSON has to tell it from its neighbours
+    ],
+)
+def test_what_is_the_same_json(one: Any, other: Any, same: bool) -> None:
+    assert equal(one, other) is same
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "within"),
+    [
+        ({"max": "50"}, 50, True),
+        ({"max": "50"}, "50.00", True),
+        ({"max": "50"}, 50.01, False),
+        ({"max": "50"}, "9e-1", False),
+        ({"max": "50"}, "1_0", False),
+        ({"max": "50"}, "\u0665", False),  # a digit to Python, and to few others
+        ({"max": "50"}, " 5", False),
+        ({"max": "50"}, True, False),
+        ({"max": "50"}, None, False),
+        ({"max": "50", "min": "0"}, -1, False),
+        ({"prefix": "1", "max": "50"}, "100", False),
+        ({"prefix": "ORD-"}, "ord-1", False),
+        ({"prefix": "ORD-"}, ["ORD-1"], False),
+        ({"one_of": [1]}, 1.0, True),
+        ({"one_of": [1]}, True, False),
+        ({"one_of": [[1]]}, [True], False),
+    ],
+)
+def test_how_far_a_limit_reaches(limit: dict[str, Any], value: Any, within: bool) -> None:
+    parameters = {"x": value, "amount": 1}
+    asked = replace(REQUEST, parameters=parameters)
+    verdict = evaluate(asked, granting(parameters={"x": limit}), None, NOW)
+    assert verdict.allowed is within, verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("at", "is_open"),
+    [
+        ("2026-03-27T22:30:00+00:00", True),  # a Friday
+        ("2026-03-28T05:30:00+00:00", True),  # its night
+        ("2026-03-28T06:00:00+00:00", False),
+        ("2026-03-28T22:30:00+00:00", False),  # a Saturday
+        ("2026-03-30T02:00:00+00:00", False),  # the night of a Sunday
+        ("2026-03-28T01:59:00-04:00", True),  # the same moment, wherever it is told
+        ("2026-03-29T03:30:00+02:00", False),  # summer time has begun in between
+    ],
+)
+def test_hours_over_midnight_are_of_the_day_on_which_they_begin(at: str, is_open: bool) -> None:
+    window = {"days": [1, 2, 3, 4, 5], "opens": "22:00", "closes": "06:00"}
+    verdict = evaluate(REQUEST, granting(window=window), None, datetime.fromisoformat(at))
+    assert verdict.allowed is is_open
+
+
+def test_a_schema_without_an_end_is_a_no() -> None:
+    tool = {"action": "refunds.create", "parameters": {"$ref": "#"}}
+    verdict = evaluate(REQUEST, policy(tools=[tool]), None, NOW)
+    assert (verdict.allowed, verdict.check) == (False, "parameters")
+
+
+@pytest.mark.parametrize("name", ["ada", "Ada", "ADA", "\uff21da"])
+def test_a_proposer_is_known_under_any_spelling(name: str) -> None:
+    given = by(Subject.parse(f"person:{name}"))
+    assert evaluate(REQUEST, asking(), approved(given), NOW).check == "self_approval"

@@ -109,12 +109,13 @@ class ServiceAccountAdmin(Kept):
 
 @admin.register(AccessToken)
 class AccessTokenAdmin(ReadOnly):
-    """Who may ask the boundary from elsewhere. A token is shown once, when it is made."""
+    """Who may ask the boundary from elsewhere, and the tokens of people, which each makes for
+    themselves. A token is shown once, when it is made."""
 
-    fields = ("label", "tenant", "created_at", "ended_at", "ending")
+    fields = ("label", "tenant", "person", "created_at", "ended_at", "ending")
     readonly_fields = ("ending",)
-    list_display = ("label", "tenant", "created_at", "ended_at")
-    list_select_related = ("tenant",)
+    list_display = ("label", "tenant", "person", "created_at", "ended_at")
+    list_select_related = ("tenant", "person")
 
     def has_add_permission(self, request: HttpRequest, _obj: Model | None = None) -> bool:
         return request.user.has_perm("workflows.add_accesstoken")

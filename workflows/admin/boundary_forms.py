@@ -9,7 +9,7 @@ from django import forms
 from workflows.core.boundary.policy import parse_policy
 from workflows.core.errors import InvalidPolicy
 from workflows.models import Tenant
-from workflows.services.policies import MAX_NOTE, MIN_NOTE
+from workflows.services.policies import MAX_NOTE, MIN_NOTE, groups_meant
 
 EXAMPLE = {
     "tools": [{"action": "refunds.create", "risk": "high"}],
@@ -56,7 +56,7 @@ class PolicyForm(forms.Form):
     def clean_document(self) -> Any:
         document = self.cleaned_data["document"]
         try:
-            parse_policy(document)
+            groups_meant(parse_policy(document))
         except InvalidPolicy as error:
             raise forms.ValidationError(str(error)) from error
         return document

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from workflows.core.boundary.subjects import Subject
+from workflows.core.boundary.subjects import Subject, SubjectType
 from workflows.core.errors import IllegalTransition, UsageError
 from workflows.core.intents import Intent, check_intent
 from workflows.core.words import is_storable
@@ -54,13 +54,21 @@ def ensure_may_end(target: ProposalState) -> None:
         raise IllegalTransition(f"an open proposal may not become {target}")
 
 
+# Who may be named. A workflow names no other one, whose grants it would have, nor another system.
+NAMED = {
+    "proposed_by": (SubjectType.PERSON, SubjectType.AGENT, SubjectType.SERVICE),
+    "on_behalf_of": (SubjectType.PERSON,),
+}
+
+
 @dataclass(frozen=True)
 class ProposedAction(Intent):
     """What an `approval` step proposes: an intent, who wants it, and why.
 
     Attributes:
         reason: why, in a sentence or two, for the people who are asked.
-        proposed_by: a subject, such as "agent:refund-bot"; the workflow itself when empty.
+        proposed_by: an agent, a service account or a person, such as "agent:refund-bot"; the
+            workflow itself when empty.
         on_behalf_of: the person for whom an agent acts, such as "person:ada".
     """
 
@@ -99,10 +107,10 @@ def check_action(action: ProposedAction, declared: str) -> None:
         raise UsageError(f"proposed action {action.action!r}: the step is for {declared!r}")
     if not is_storable(action.reason, MAX_REASON):
         raise UsageError(f"reason: plain text of {MAX_REASON:,} characters at most")
-    for name in ("proposed_by", "on_behalf_of"):
+    for name, kinds in NAMED.items():
         text = getattr(action, name)
-        if text:
-            Subject.parse(text)
+        if text and Subject.parse(text).type not in kinds:
+            raise UsageError(f"{name}: {' or '.join(kinds)}, not {text!r}")
 
 
 def as_plain(action: ProposedAction) -> dict[str, Any]:

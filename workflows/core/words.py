@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from pydantic import ValidationError
 
@@ -32,6 +33,17 @@ def storable(text: str, limit: int) -> str:
 
 def is_storable(text: str, limit: int) -> bool:
     return text == storable(text, limit)
+
+
+def seen(text: str) -> str:
+    """Return `text` with what is not seen in it named: a mark that turns the direction of writing,
+    a blank of no width. Whoever approves what a program wrote reads what it says."""
+    return "".join(each if is_seen(each) else f"⟨U+{ord(each):04X}⟩" for each in text)
+
+
+def is_seen(each: str) -> bool:
+    kind = unicodedata.category(each)
+    return each in "\n\t" or not (kind.startswith("C") or kind in ("Zl", "Zp"))
 
 
 def without_credentials(text: str) -> str:

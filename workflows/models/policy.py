@@ -21,6 +21,9 @@ class PolicyVersion(models.Model):
     )
     version = models.IntegerField()
     document = models.JSONField()
+    # The groups that it names, by their names at the time: another group under one of them is not
+    # meant.
+    groups = models.JSONField(default=dict)
     note = models.CharField(max_length=1000)
     made_by = models.CharField(max_length=150)
     created_at = models.DateTimeField(db_default=Now())

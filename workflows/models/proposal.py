@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -49,6 +51,9 @@ class Proposal(models.Model):
     # The operation that has used the approval: an approval counts once.
     used_by = models.UUIDField(null=True)
     used_at = models.DateTimeField(null=True)
+
+    # Of the row as it was read for a page: when that was, by the database's clock.
+    read_at: datetime
 
     class Meta:
         constraints = [

@@ -47,14 +47,32 @@ class ServiceAccount(models.Model):
 
 
 class AccessToken(models.Model):
-    """What an executor elsewhere shows when it asks the boundary; only its digest is kept."""
+    """What is shown instead of signing in; only its digest is kept. One of a tenant is an executor
+    elsewhere, which asks the boundary; one of a person answers proposals in their name."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     label = models.CharField(max_length=100)
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="access_tokens")
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.PROTECT, null=True, related_name="access_tokens"
+    )
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="access_tokens",
+    )
     digest = models.CharField(max_length=64)  # SHA-256 of 32 random bytes
     created_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="access_token_of_one",
+                condition=Q(tenant__isnull=False, person__isnull=True)
+                | Q(tenant__isnull=True, person__isnull=False),
+            )
+        ]
 
     def __str__(self) -> str:
         return self.label

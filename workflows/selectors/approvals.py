@@ -11,8 +11,9 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from workflows.approval_pages import ApprovalsPage, Outcome, ProposalRow
-from workflows.core.boundary.subjects import Subject
+from workflows.core.boundary.subjects import Subject, is_among
 from workflows.core.proposals import ProposalState
+from workflows.core.words import seen
 from workflows.models import Proposal, Tenant
 from workflows.pages import Filter, Pager
 from workflows.selectors.paging import address, as_uuid, newest_first
@@ -20,7 +21,7 @@ from workflows.selectors.words import money
 from workflows.services.authorising import person
 
 ALL = "all"
-OWN = "You have proposed it, or it was proposed for you."
+OWN = "You have proposed it, or it is yours otherwise."
 NOT_YOURS = "You may look at it, and others answer it."
 
 
@@ -72,8 +73,8 @@ def row_of(proposal: Proposal, user: User, approving: set[UUID]) -> ProposalRow:
     return ProposalRow(
         id=proposal.pk,
         url=url_of(proposal),
-        title=proposal.summary,
-        target="" if proposal.target in proposal.summary else proposal.target,
+        title=seen(proposal.summary),
+        target="" if proposal.target in proposal.summary else seen(proposal.target),
         amount=money(proposal.amount, proposal.currency),
         who=Subject.parse(proposal.proposed_by).title,
         on_behalf_of=Subject.parse(behalf).title if behalf else "",
@@ -93,7 +94,8 @@ def why_not_picked(proposal: Proposal, user: User, approving: set[UUID]) -> str:
     if proposal.tenant_id not in approving:
         return NOT_YOURS
     named = (proposal.proposed_by, proposal.on_behalf_of, proposal.asked_by)
-    return OWN if str(person(user)) in named else ""
+    proposers = (Subject.parse(text) for text in named if text)
+    return OWN if is_among(person(user), proposers) else ""
 
 
 def url_of(proposal: Proposal) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
 from django.urls import reverse
 
 from workflows.approval_pages import (
@@ -19,21 +18,21 @@ from workflows.approval_pages import (
     ProposalPage,
     RecordLine,
 )
-from workflows.core.boundary.canonical import Difference, differences, leaves
+from workflows.core.boundary.canonical import Difference, differences, leaves, shown
 from workflows.core.boundary.subjects import Subject
 from workflows.core.boundary.verdict import Verdict
 from workflows.core.proposals import Answer, Asked, ProposalState
+from workflows.core.words import seen
 from workflows.models import Approval, AuthorisationRecord, Proposal
 from workflows.pages import Fact, Link
 from workflows.selectors.approvals import url_of
-from workflows.selectors.together import together
 from workflows.selectors.words import heading, money
 from workflows.services import renewals
 from workflows.services.answers import Standing, asking_about, standing_to, why_not
-from workflows.services.authorising import Rows, answers_to, askers_of, sealed_of
-from workflows.services.policies import policies_over
+from workflows.services.authorising import answers_to, sealed_of
 
 RECORDS = 20
+LINES = 200  # values of one action that are shown
 TITLES = {
     Answer.APPROVE: (
         "Approve it",
@@ -55,6 +54,8 @@ LEADS = {
     ProposalState.EXPIRED: "Nobody settled it in time. Nothing was sent for it.",
     ProposalState.CANCELLED: "Its run ended or went on without it. Nothing was sent for it.",
 }
+LAPSED = "The write that it was for is held: the boundary did not allow it. Nothing was sent then."
+LAPSED_HELPS = "What the last check below names; where an approval is enough, asking for it again."
 ASKED = {
     Asked.PROPOSAL: "When it was proposed",
     Asked.WRITE: "Just before the write",
@@ -78,41 +79,37 @@ def proposal_page(
         rights: what this person may do with the tenant.
     """
     state = ProposalState(proposal.state)
-    answers, askers, policies, earlier, records = together(
-        answers_to(proposal),
-        askers_of(proposal),
-        policies_over(proposal.tenant_id)[:1],
-        proposed_before(proposal)[:1],
-        AuthorisationRecord.objects.filter(proposal=proposal).order_by("-id")[:RECORDS],
-    )
+    answers = answers_to(proposal, user)
     payloads = "view_payloads" in rights
-    rows = Rows(answers, askers, next(iter(policies), None))
-    asking = asking_about(proposal, rights=False, rows=rows)
+    asks = state is ProposalState.OPEN
+    asking = asking_about(proposal, answers=answers, rights=False) if asks else None
     lacks = "" if "approve_actions" in rights else f"may not approve for {proposal.tenant.name}"
     standing = standing_to(user, asking, lacks, answers)
     form, why_no_form = form_of(proposal, now, standing, typed or {}, errors or {})
-    verdict = asking.answered(now) if state is ProposalState.OPEN else None
-    before = next(iter(earlier), None)
+    verdict = asking.answered(now) if asking else None
+    lapsed = not asks and proposal.root in renewals.wanted([proposal.root])
+    again = reverse("approval_again", args=[proposal.pk])
+    before = proposed_before(proposal)
     plain = sealed_of(proposal)
     return ProposalPage(
         id=proposal.pk,
         url=url_of(proposal),
-        title=proposal.summary,
+        title=seen(proposal.summary),
         state=state,
-        lead=lead_of(proposal, state, now),
-        helps=helps_of(state, verdict),
+        lead=LAPSED if lapsed else lead_of(proposal, state, now),
+        helps=LAPSED_HELPS if lapsed else helps_of(state, verdict),
         facts=facts_of(proposal),
         run=Link(heading(proposal.run), reverse("run", args=[proposal.run_id])),
         expires_at=proposal.expires_at,
         parameters=as_lines(plain["parameters"]) if payloads else None,
-        before=said_before(before) if before else "",
+        before=said_before(before, now) if before else "",
         differences=differing(before, proposal, plain, payloads) if before else (),
         answers=tuple(given(answer) for answer in answers),
         checks=lines_of(verdict) if verdict else (),
-        records=tuple(record_line(row) for row in records),
+        records=records_of(proposal),
         form=form,
         why_no_form=why_no_form,
-        again_url=again_of(proposal, state) if "control_runs" in rights else "",
+        again_url=again if lapsed and "control_runs" in rights else "",
         overtaken=overtaken,
     )
 
@@ -149,21 +146,22 @@ def facts_of(proposal: Proposal) -> tuple[Fact, ...]:
         ("Why", proposal.reason),
         ("For", proposal.tenant.name),
     )
-    shown = tuple(Fact(term, text) for term, text in named if text)
-    return (*shown, Fact("Action", proposal.action, code=True))
+    facts = tuple(Fact(term, seen(text)) for term, text in named if text)
+    return (*facts, Fact("Action", proposal.action, code=True))
 
 
 # --- what was asked before ----------------------------------------------------------------------
 
 
-def proposed_before(proposal: Proposal) -> QuerySet[Proposal]:
-    """What the same step of the same run has proposed before this one, the latest first."""
+def proposed_before(proposal: Proposal) -> Proposal | None:
+    """What the same step of the same run has proposed before this one."""
     earlier = Proposal.objects.filter(run=proposal.run_id, step=proposal.step, pk__lt=proposal.pk)
-    return earlier.order_by("-pk")
+    return earlier.order_by("-pk").first()
 
 
-def said_before(before: Proposal) -> str:
-    return f"{before.summary}. {LEADS[ProposalState(before.state)]}"
+def said_before(before: Proposal, now: datetime) -> str:
+    """Also that a write was begun with it: to approve the same again is to do it twice."""
+    return f"{seen(before.summary)}. {lead_of(before, ProposalState(before.state), now)}"
 
 
 def differing(
@@ -178,11 +176,19 @@ def differing(
     if payloads:
         old |= {"parameters": sealed_of(before)["parameters"]}
         new |= {"parameters": plain["parameters"]}
-    return tuple(differences(old, new))
+    return bounded(differences(old, new))
 
 
 def as_lines(parameters: Any) -> tuple[Difference, ...]:
-    return tuple(Difference(path, None, text) for path, text in leaves(parameters))
+    return bounded([Difference(path, None, shown(value)) for path, value in leaves(parameters)])
+
+
+def bounded(lines: list[Difference]) -> tuple[Difference, ...]:
+    """The first `LINES`, and how many more there are: nobody is to think that they saw it all."""
+    more = len(lines) - LINES
+    if more <= 0:
+        return tuple(lines)
+    return (*lines[:LINES], Difference("…", None, f"{more:,} more, which are not shown here"))
 
 
 # --- answers and checks -------------------------------------------------------------------------
@@ -196,6 +202,11 @@ def lines_of(verdict: Verdict) -> tuple[CheckLine, ...]:
     return tuple(
         CheckLine("passed" if each.passed else "failed", each.said) for each in verdict.findings
     )
+
+
+def records_of(proposal: Proposal) -> tuple[RecordLine, ...]:
+    rows = AuthorisationRecord.objects.filter(proposal=proposal).order_by("-id")[:RECORDS]
+    return tuple(record_line(row) for row in rows)
 
 
 def record_line(row: AuthorisationRecord) -> RecordLine:
@@ -233,10 +244,3 @@ def form_of(
         errors=errors,
     )
     return form, ""
-
-
-def again_of(proposal: Proposal, state: ProposalState) -> str:
-    """Where the same is asked for again; empty where no write waits for that."""
-    if state is ProposalState.OPEN or proposal.root not in renewals.wanted([proposal.root]):
-        return ""
-    return reverse("approval_again", args=[proposal.pk])

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -21,9 +19,9 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from workflows.core.boundary.evaluate import approvers, rules_for
-from workflows.core.boundary.subjects import Subject, SubjectType
+from workflows.core.boundary.subjects import is_among
 from workflows.core.boundary.verdict import RENEWED_BY_APPROVAL, Verdict
-from workflows.core.errors import InvalidInput, NotEntitled, ProposalIsOver, UsageError
+from workflows.core.errors import NotEntitled, ProposalIsOver, UsageError
 from workflows.core.events import Incoming
 from workflows.core.proposals import (
     APPROVAL_EVENT,
@@ -33,15 +31,13 @@ from workflows.core.proposals import (
     ensure_may_end,
 )
 from workflows.core.sources import Scheme
-from workflows.core.words import is_storable, storable
+from workflows.core.words import is_storable
 from workflows.failpoints import failpoint
-from workflows.models import Approval, Event, EventSource, Proposal, Run, Tenant
-from workflows.models.ids import new_id
-from workflows.rights import holds
+from workflows.models import Approval, EventSource, Proposal, Run, Tenant
 from workflows.services import audit, renewals
 from workflows.services.authorising import (
     Asking,
-    Rows,
+    answers_to,
     approvals_of,
     doing_of,
     groups_of,
@@ -49,10 +45,8 @@ from workflows.services.authorising import (
     request_of,
     what_lacks,
 )
-from workflows.services.claims import Claim
 from workflows.services.clock import database_now
 from workflows.services.inbox import lock_matching, receive
-from workflows.services.payloads import Kept, payload_of
 from workflows.services.policies import policy_for
 
 log = structlog.get_logger(__name__)
@@ -167,19 +161,22 @@ class Standing:
     approved: bool
 
 
-def standing_to(user: User, asking: Asking, lacks: str, answers: Sequence[Approval]) -> Standing:
-    """Say what `user` is to the proposal that is asked about; one query.
+def standing_to(
+    user: User, asking: Asking | None, lacks: str, answers: Sequence[Approval]
+) -> Standing:
+    """Say what `user` is to the proposal that is asked about.
 
     Args:
+        asking: None: it is not to be approved any more.
         lacks: as `what_lacks` says.
         answers: those given so far, in their order.
     """
-    assert asking.approvals is not None, "it is about a proposal"
+    approvals = asking.approvals if asking else None
     mine = [each for each in answers if each.by_id == user.pk]
     return Standing(
         lacks=lacks,
-        proposed=person(user) in asking.approvals.proposers,
-        others=asked_others(user, asking),
+        proposed=approvals is not None and is_among(person(user), approvals.proposers),
+        others=asked_others(user, asking) if asking else "",
         approved=bool(mine) and mine[-1].answer == Answer.APPROVE,
     )
 
@@ -189,7 +186,7 @@ def asked_others(user: User, asking: Asking) -> str:
     rules = rules_for(asking.request, asking.version.policy.document) if asking.version else []
     if not rules or any(not rule.groups for rule in rules):
         return ""
-    mine = groups_of(user)
+    mine = groups_of(user, asking.version)
     if any(not mine.isdisjoint(rule.groups) for rule in rules):
         return ""
     return "; ".join(approvers(rule) for rule in rules)
@@ -204,15 +201,16 @@ def why_not(standing: Standing, kind: Answer) -> str:
     if kind is not Answer.APPROVE:
         return ""
     if standing.proposed:
-        return "You have proposed this, or it was proposed for you: somebody else approves it."
+        return "You have proposed this, or it is yours otherwise: somebody else approves it."
     return f"The policy asks others to approve this: {standing.others}." if standing.others else ""
 
 
 def ensure_entitled(proposal: Proposal, user: User, kind: Answer) -> None:
     """Raises `NotEntitled`: whichever way this person comes."""
     lacks = what_lacks(user, proposal.tenant)
-    answers = list(proposal.answers.order_by("at", "id"))
-    why = why_not(standing_to(user, asking_about(proposal), lacks, answers), kind)
+    answers = answers_to(proposal, user)
+    asking = asking_about(proposal, answers=answers)
+    why = why_not(standing_to(user, asking, lacks, answers), kind)
     if why:
         raise NotEntitled(why)
 
@@ -266,17 +264,20 @@ def end_proposal(proposal: Proposal, target: ProposalState) -> None:
     log.info("proposal.ended", proposal=str(proposal.pk), state=str(target))
 
 
-def asking_about(proposal: Proposal, *, rights: bool = True, rows: Rows | None = None) -> Asking:
+def asking_about(
+    proposal: Proposal, *, answers: Sequence[Approval] | None = None, rights: bool = True
+) -> Asking:
     """The question that the write will be, as far as it is known now.
 
     Args:
-        rights, rows: as `approvals_of`.
+        answers, rights: as `approvals_of`.
     """
-    approvals = approvals_of(proposal, proposal.tenant, rights=rights, rows=rows)
+    version = policy_for(proposal.tenant_id)
+    found = approvals_of(proposal, proposal.tenant, version, answers=answers, rights=rights)
     return Asking(
-        request=request_of(proposal, proposal.tenant, doing_of(proposal)),
-        approvals=replace(approvals, closed=""),
-        version=rows.version if rows else policy_for(proposal.tenant_id),
+        request=request_of(proposal, proposal.tenant, doing_of(proposal), version),
+        approvals=replace(found, closed=""),
+        version=version,
         tenant=proposal.tenant,
         proposal=proposal,
         run=proposal.run_id,
@@ -329,119 +330,3 @@ def source_of(tenant: Tenant) -> EventSource:
 
 def slug_of(tenant: UUID) -> str:
     return f"approvals-{tenant.hex[-12:]}"
-
-
-# --- answers of other systems -------------------------------------------------------------------
-
-
-def take_in_events(proposal: Proposal, claim: Claim) -> None:
-    """Write down what other systems have answered, in the caller's transaction, which holds run and
-    proposal. Only a source that the policy names for this very action is heard."""
-    version = policy_for(proposal.tenant_id)
-    if version is None:
-        return
-    rules = rules_for(asking_about(proposal).request, version.policy.document)
-    heard = {source for rule in rules for source in rule.sources}
-    for event in answering_events(proposal, claim):
-        row = answer_in(event, proposal) if event.source.slug in heard else None
-        if row is None:
-            log.warning("approval.not_counted", event_row=str(event.pk), source=event.source.slug)
-            continue
-        audit.record(
-            row.subject, "answered", f"proposal:{proposal.pk}", answer=row.answer, by=row.by_name
-        )
-        fits = row.digest == proposal.parameters_digest
-        target = settled_as(proposal, Answer(row.answer)) if fits else None
-        if target is not None:
-            end_proposal(proposal, target)
-            return
-
-
-def answering_events(proposal: Proposal, claim: Claim) -> Iterator[Event]:
-    """What the waits of this proposal have got and nobody has written down, the oldest first."""
-    rows = Event.objects.filter(
-        matches__wait__run=claim.run,
-        matches__wait__correlation=str(proposal.pk),
-        approval=None,
-    )
-    # The console's own events are of what is written down already.
-    others = rows.exclude(source__slug=slug_of(proposal.tenant_id))
-    yield from others.select_related("source").order_by("received_at")
-
-
-def answer_in(event: Event, proposal: Proposal) -> Approval | None:
-    """What another system has answered; None for what is no answer.
-
-    The event's data: `answer` (approve, deny or question), `digest` as the proposal's page and its
-    own event show it, `by`, the name of who answered there, and `note`.
-    """
-    if event.body is None:
-        return None  # it was purged
-    source = event.source
-    kept = Kept(bytes(event.body), event.encoding, source.scheme, source.max_bytes)
-    try:
-        said = payload_of(kept, dict[str, Any])
-    except InvalidInput:
-        return None
-    said = said.get("data", said) if isinstance(said.get("data", None), dict) else said
-    kind, digest, by = (said.get(name) for name in ("answer", "digest", "by"))
-    if kind not in ("approve", "deny", "question") or not isinstance(digest, str):
-        return None
-    name = storable(by, 100) if isinstance(by, str) else "somebody"
-    note = said.get("note")
-    return Approval.objects.create(
-        proposal=proposal,
-        answer=kind,
-        subject=str(Subject(SubjectType.SOURCE, event.source.slug)),
-        by_name=f"{name} ({event.source.name})"[:200],
-        note=storable(note, MAX_NOTE) if isinstance(note, str) else "",
-        digest=storable(digest, 100),
-        event=event,
-        token=event.pk,
-    )
-
-
-# --- asking for the same again ------------------------------------------------------------------
-
-
-def ask_again(proposal_id: UUID, user: User) -> Proposal:
-    """Ask for the same action again, after its approval lapsed before the write.
-
-    Returns:
-        The new proposal; the open one, where somebody has asked already.
-
-    Raises:
-        NotEntitled: this person may not control the tenant's runs.
-        ProposalIsOver: no write waits for it.
-    """
-    first = Proposal.objects.only("tenant_id", "run_id", "root").get(pk=proposal_id)
-    failpoint("before_ask_again")
-    with transaction.atomic():
-        old = locked(first)
-        if not holds(user, "workflows.control_runs", old.tenant):
-            raise NotEntitled("Whoever may control the tenant's runs asks for this again.")
-        newest = Proposal.objects.filter(root=old.root).order_by("-id")[0]
-        if newest.state == ProposalState.OPEN and newest.expires_at > database_now():
-            return newest
-        if newest.state == ProposalState.OPEN:
-            end_proposal(newest, ProposalState.EXPIRED)
-        if old.root not in renewals.wanted([old.root]):
-            raise ProposalIsOver("No write waits for this approval.")
-        made = asked_anew(old, user, database_now())
-        audit.record(audit.actor_of(user), "asked again", f"proposal:{made.pk}", of=str(old.root))
-    failpoint("after_ask_again")
-    return made
-
-
-def asked_anew(old: Proposal, user: User, now: datetime) -> Proposal:
-    """The same, byte for byte, for as long as it counted before."""
-    made = Proposal.objects.get(pk=old.pk)
-    lasts = old.expires_at - old.created_at
-    made.pk = new_id()
-    made._state.adding = True
-    made.asked_by = str(person(user))
-    made.created_at, made.expires_at = now, now + lasts
-    made.state, made.ended_at, made.followed_at = ProposalState.OPEN, None, None
-    made.used_by = made.used_at = None
-    made.save(force_insert=True)
-    return made

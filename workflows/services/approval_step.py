@@ -40,7 +40,8 @@ from workflows.failpoints import failpoint
 from workflows.models import Proposal, Tenant, Wait
 from workflows.models.ids import new_id
 from workflows.sealing import digest, seal
-from workflows.services.answers import end_proposal, take_in_events
+from workflows.services.answers import end_proposal
+from workflows.services.answers_elsewhere import take_in_events
 from workflows.services.authorising import (
     PROPOSED,
     Asking,
@@ -52,6 +53,7 @@ from workflows.services.authorising import (
 )
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
+from workflows.services.decision_points import ask_point
 from workflows.services.failures import after_failure, call
 from workflows.services.kinds import Decide, Done, Fail, Hold, Park, Result, fail_or_hold
 from workflows.services.policies import policy_for
@@ -112,9 +114,23 @@ def proposing(claim: Claim, view: RunView) -> Result:
     except RomulusError as error:
         return fail_or_hold(claim, "proposal_refused", str(error))
     verdict = asking.answered(database_now()).before_approval()
+    verdict = with_point(claim, asking, verdict) if verdict.allowed else verdict
     if not verdict.allowed:
         return refused(claim, asking, verdict)
-    return Decide(keys_of(claim.tenant, proposal.pk), partial(propose, claim, proposal, asking))
+    keys = keys_of(claim.tenant, proposal.pk)
+    return Decide(keys, partial(propose, claim, proposal, asking, verdict))
+
+
+def with_point(claim: Claim, asking: Asking, verdict: Verdict) -> Verdict:
+    """The same, with what the decision point says that the policy names, if it says anything."""
+    said = ask_point(asking.version, asking.request)
+    if said is None:
+        return verdict
+    if not said.answered:
+        # Nothing is sent here, so people may be asked. At the write no answer is a no.
+        log.warning("proposal.point_silent", run=str(claim.run), said=said.finding.said)
+        return verdict
+    return verdict.also(said.finding, decision_id=said.decision_id)
 
 
 def described(claim: Claim, action: ProposedAction) -> Proposal:
@@ -142,10 +158,11 @@ def described(claim: Claim, action: ProposedAction) -> Proposal:
 
 def asked_about(claim: Claim, proposal: Proposal) -> Asking:
     tenant = Tenant.objects.get(pk=claim.tenant)
+    version = policy_for(claim.tenant)
     return Asking(
-        request=request_of(proposal, tenant, doing_of(proposal)),
+        request=request_of(proposal, tenant, doing_of(proposal), version),
         approvals=None,
-        version=policy_for(claim.tenant),
+        version=version,
         tenant=tenant,
         run=claim.run,
         step=claim.step.name,
@@ -165,12 +182,11 @@ def refused(claim: Claim, asking: Asking, verdict: Verdict) -> Fail | Hold:
     return replace(found, also=recorded)
 
 
-def propose(claim: Claim, proposal: Proposal, asking: Asking) -> Result | None:
+def propose(claim: Claim, proposal: Proposal, asking: Asking, verdict: Verdict) -> Result | None:
     """Store the proposal and open the wait for its answer, under the lock."""
     proposal.created_at = database_now()
     proposal.expires_at = proposal.created_at + options_of(claim).expires_in
     proposal.save(force_insert=True)
-    verdict = asking.answered(proposal.created_at).before_approval()
     if asking.version is not None:
         record(replace(asking, proposal=proposal), verdict, Asked.PROPOSAL)
     log.info("proposal.made", proposal=str(proposal.pk), run=str(claim.run), step=claim.step.name)
@@ -185,7 +201,7 @@ def look(claim: Claim, proposal_id: UUID) -> Result | None:
     and the run."""
     proposal = Proposal.objects.select_for_update().get(pk=proposal_id)
     if proposal.state == ProposalState.OPEN:
-        take_in_events(proposal, claim)
+        take_in_events(proposal)
     if proposal.state == ProposalState.OPEN:
         return wait_on(claim, proposal)
     return followed(claim, proposal)

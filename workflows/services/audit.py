@@ -1,11 +1,12 @@
-"""What people do to runs goes into the audit record, in the transaction that does it.
+"""What people do to runs goes into the audit record, in the transaction that does it; and who did
+it is read there.
 
 The app that keeps the record registers itself when it is ready; this app never imports it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,12 +14,25 @@ if TYPE_CHECKING:
 
 Recorder = Callable[[str, str, str, dict[str, Any]], object]
 
+Reader = Callable[[str, Sequence[str]], Iterable[str]]
+
 _recorders: list[Recorder] = []
+_readers: list[Reader] = []
 
 
 def register_recorder(recorder: Recorder) -> None:
     """Let `recorder(actor, verb, object, detail)` keep each entry."""
     _recorders[:] = [recorder]
+
+
+def register_reader(reader: Reader) -> None:
+    """Let `reader(verb, objects)` say which actors did that to any of the objects."""
+    _readers[:] = [reader]
+
+
+def actors(verb: str, objects: Sequence[str]) -> set[str]:
+    """Who did `verb` to any of `objects`, as the record calls them."""
+    return {actor for reader in _readers for actor in reader(verb, objects)}
 
 
 def record(actor: str, verb: str, object: str, **detail: Any) -> None:

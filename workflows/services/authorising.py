@@ -15,24 +15,35 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import (
+    CharField,
+    Func,
+    OuterRef,
+    Subquery,
+    Value,
+    prefetch_related_objects,
+)
 
-from workflows.core.boundary.canonical import action_of, amount_text
+from workflows.core.boundary.canonical import action_of, amount_text, read_back
 from workflows.core.boundary.evaluate import evaluate
 from workflows.core.boundary.requests import Approvals, Given, Request
 from workflows.core.boundary.subjects import Subject, SubjectType
 from workflows.core.boundary.verdict import Verdict
 from workflows.core.proposals import Answer, Asked, ProposalState
+from workflows.core.words import who
 from workflows.models import (
     Approval,
     AuthorisationRecord,
     PolicyVersion,
     Proposal,
+    Run,
     ServiceAccount,
     Tenant,
 )
 from workflows.rights import holds
 from workflows.sealing import digest, has_digest, seal, unseal
+from workflows.services import audit
+from workflows.services.runs import STARTED
 
 PROPOSED = b"proposal"  # the purposes that these are sealed for
 ASKED = b"authorisation"
@@ -46,6 +57,7 @@ CLOSED = {
     ProposalState.EXPIRED: "not settled in time",
     ProposalState.CANCELLED: "given up with its run",
 }
+PROPOSERS = ("proposed_by", "on_behalf_of", "asked_by")
 APPROVE_RIGHT = "workflows.approve_actions"
 
 
@@ -64,16 +76,22 @@ class Doing:
     precondition: Mapping[str, Any]
 
 
-def request_of(proposal: Proposal, tenant: Tenant, doing: Doing) -> Request:
+def request_of(
+    proposal: Proposal, tenant: Tenant, doing: Doing, version: PolicyVersion | None
+) -> Request:
     """What the boundary is asked about `doing`, by whoever has proposed it."""
     behalf = Subject.parse(proposal.on_behalf_of) if proposal.on_behalf_of else None
-    return request_by(Subject.parse(proposal.proposed_by), tenant, doing, behalf)
+    return request_by(Subject.parse(proposal.proposed_by), tenant, doing, version, behalf)
 
 
 def request_by(
-    subject: Subject, tenant: Tenant, doing: Doing, on_behalf_of: Subject | None = None
+    subject: Subject,
+    tenant: Tenant,
+    doing: Doing,
+    version: PolicyVersion | None,
+    on_behalf_of: Subject | None = None,
 ) -> Request:
-    active, groups = standing_of(subject)
+    active, groups = standing_of(subject, version)
     return Request(
         subject=subject,
         action=doing.action,
@@ -88,17 +106,15 @@ def request_by(
     )
 
 
-def standing_of(subject: Subject) -> tuple[bool, frozenset[str]]:
-    """Whether the subject may act at all, and the groups of a person.
+def standing_of(subject: Subject, version: PolicyVersion | None) -> tuple[bool, frozenset[str]]:
+    """Whether the subject may act at all, and the groups of a person, as the policy means them.
 
     An agent or a service account that is not set up here may not.
     """
     match subject.type:
         case SubjectType.PERSON:
-            user = User.objects.filter(username=subject.id, is_active=True)
-            # One row, without a name, where there is no group.
-            groups = list(user.values_list("groups__name", flat=True))
-            return bool(groups), frozenset(name for name in groups if name)
+            user = User.objects.filter(username=subject.id, is_active=True).first()
+            return user is not None, groups_of(user, version) if user else frozenset()
         case SubjectType.AGENT | SubjectType.SERVICE:
             known = ServiceAccount.objects.filter(kind=subject.type, slug=subject.id, active=True)
             return known.exists(), frozenset()
@@ -106,8 +122,13 @@ def standing_of(subject: Subject) -> tuple[bool, frozenset[str]]:
             return True, frozenset()
 
 
-def groups_of(user: User) -> frozenset[str]:
-    return frozenset(user.groups.values_list("name", flat=True))
+def groups_of(user: User, version: PolicyVersion | None) -> frozenset[str]:
+    """The names of the person's groups. A name that the policy uses means the group that had it
+    when the policy was put in force: not one that was made under it since."""
+    mine = {group.pk: group.name for group in user.groups.all()}
+    meant = version.groups if version else {}
+    named = {name for name, group in meant.items() if group in mine}
+    return frozenset(named | (set(mine.values()) - set(meant)))
 
 
 def person(user: User) -> Subject:
@@ -123,77 +144,116 @@ def what_lacks(user: User, tenant: Tenant) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class Rows:
-    """What the approvals of a proposal are taken from, where it was read already."""
+class Part(Func):
+    """The nth part of a subject, "agent:refund-bot"."""
 
-    answers: Sequence[Approval]
-    askers: Sequence[tuple[str, ...]]
-    version: PolicyVersion | None
+    function = "split_part"
+    output_field = CharField()
 
-
-def answers_to(proposal: Proposal) -> QuerySet[Approval]:
-    """In their order, with who gave them and their groups."""
-    rows = proposal.answers.select_related("by").prefetch_related("by__groups")
-    return rows.order_by("at", "id")
+    def __init__(self, subject: Any, number: int) -> None:
+        super().__init__(subject, Value(":"), Value(number))
 
 
-def askers_of(proposal: Proposal) -> QuerySet[Proposal, tuple[str, ...]]:
-    """Who asked, and for whom: of the proposal and of each that asked for the same before it."""
-    chain = Proposal.objects.filter(root=proposal.root)
-    return chain.values_list("proposed_by", "on_behalf_of", "asked_by")
+def proposers_of(proposal: Proposal) -> frozenset[Subject]:
+    """Who asked, for whom, and who answers for the agents among them: of the proposal and of each
+    that asked for the same before it; and who has started its run. Two queries."""
+    kind, slug = (Part(OuterRef("proposed_by"), number) for number in (1, 2))
+    account = ServiceAccount.objects.filter(kind=kind, slug=slug)
+    owner = Subquery(account.values("owner__username")[:1])
+    chain = Proposal.objects.filter(root=proposal.root).annotate(owner=owner)
+    found: set[Subject] = set()
+    for *subjects, answers_for_it in chain.values_list(*PROPOSERS, "owner"):
+        found.update(Subject.parse(text) for text in subjects if text)
+        if answers_for_it:
+            found.add(Subject(SubjectType.PERSON, answers_for_it))
+    return frozenset(found | starters_of(proposal.run))
+
+
+def starters_of(run: Run) -> set[Subject]:
+    """The people who have started a run, or one that it descends from, as the record says."""
+    line: Run | None = run
+    objects = []
+    while line is not None:
+        objects.append(f"run:{line.pk}")
+        line = line.parent
+    people = (who(actor) for actor in audit.actors(STARTED, objects) if actor.startswith("user:"))
+    return {Subject(SubjectType.PERSON, name) for name in people}
 
 
 def approvals_of(
     proposal: Proposal,
     tenant: Tenant,
+    version: PolicyVersion | None,
     doing: Doing | None = None,
     operation: UUID | None = None,
     *,
+    answers: Sequence[Approval] | None = None,
     rights: bool = True,
-    rows: Rows | None = None,
 ) -> Approvals:
     """What was approved, as it counts now.
 
     Args:
+        version: the policy in force, which says what its names of groups mean.
         doing: what is about to be sent; None: nothing yet, and nothing is compared.
         operation: the one that wants to use the approval.
+        answers: as `answers_to` gives them, where they were read already.
         rights: whether each approver is asked for, which a page does not.
-        rows: where they were read already.
     """
-    answers = rows.answers if rows else list(answers_to(proposal))
-    askers = rows.askers if rows else askers_of(proposal)
     return Approvals(
         expires_at=proposal.expires_at,
-        given=given_in(answers, proposal, tenant if rights else None),
+        given=given_in(
+            answers_to(proposal) if answers is None else answers,
+            proposal,
+            tenant if rights else None,
+            version,
+        ),
         changed=changed_from(proposal, doing) if doing is not None else (),
         used=proposal.used_by is not None and proposal.used_by != operation,
-        proposers=frozenset(Subject.parse(text) for row in askers for text in row if text),
+        proposers=proposers_of(proposal),
         closed=CLOSED[ProposalState(proposal.state)],
     )
 
 
+def answers_to(proposal: Proposal, *also: User) -> list[Approval]:
+    """The answers so far, in their order, with who gave them and their groups; those of `also` are
+    read with them. Two queries."""
+    rows = list(proposal.answers.select_related("by").order_by("at", "id"))
+    people = [*also, *(row.by for row in rows if row.by is not None)]
+    prefetch_related_objects(people, "groups")
+    return rows
+
+
 def given_in(
-    answers: Sequence[Approval], proposal: Proposal, tenant: Tenant | None
+    answers: Sequence[Approval],
+    proposal: Proposal,
+    tenant: Tenant | None,
+    version: PolicyVersion | None,
 ) -> tuple[Given, ...]:
-    """Every approval among the `answers` to a proposal, as it counts now."""
-    latest = {answer.subject: answer for answer in answers}
+    """Every approval among `answers`, as it counts now; without a tenant no right is asked for."""
+    latest = {giver(answer): answer for answer in answers}
     return tuple(
-        as_given(answer, latest[answer.subject], proposal, tenant)
+        as_given(answer, latest[giver(answer)], proposal, tenant, version)
         for answer in answers
         if answer.answer == Answer.APPROVE
     )
 
 
+def giver(answer: Approval) -> Subject:
+    """Who gave it: a person by the name that they have now."""
+    return person(answer.by) if answer.by else Subject.parse(answer.subject)
+
+
 def as_given(
-    answer: Approval, latest: Approval, proposal: Proposal, tenant: Tenant | None
+    answer: Approval,
+    latest: Approval,
+    proposal: Proposal,
+    tenant: Tenant | None,
+    version: PolicyVersion | None,
 ) -> Given:
-    by = person(answer.by) if answer.by else Subject.parse(answer.subject)
-    groups = answer.by.groups.all() if answer.by else ()
     return Given(
-        by=by,
+        by=giver(answer),
         at=answer.at,
-        groups=frozenset(group.name for group in groups),
+        groups=groups_of(answer.by, version) if answer.by else frozenset(),
         lacks=what_lacks(answer.by, tenant) if answer.by and tenant else "",
         withdrawn=latest.answer == Answer.WITHDRAW,
         fits=answer.digest == proposal.parameters_digest,
@@ -218,7 +278,7 @@ def changed_from(proposal: Proposal, doing: Doing) -> tuple[str, ...]:
 
 def sealed_of(proposal: Proposal) -> dict[str, Any]:
     """The parameters and the precondition of a proposal."""
-    plain: dict[str, Any] = json.loads(unseal(proposal.parameters_sealed, PROPOSED))
+    plain: dict[str, Any] = read_back(unseal(proposal.parameters_sealed, PROPOSED))
     return plain
 
 

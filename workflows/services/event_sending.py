@@ -15,6 +15,7 @@ from workflows.core.errors import UsageError
 from workflows.core.events import Incoming, Receipt
 from workflows.core.extraction import read_body, read_event
 from workflows.core.json_text import NotJson, parse
+from workflows.core.proposals import APPROVAL_EVENT
 from workflows.core.sources import Scheme
 from workflows.failpoints import failpoint
 from workflows.models import EventSource
@@ -45,6 +46,9 @@ def send_event(
             event what was given; says what. Nothing is stored then.
     """
     check_words(by, "")
+    if type == APPROVAL_EVENT:
+        # Whoever sends it would answer for another system, and perhaps what they proposed.
+        raise UsageError("type: An approval is answered on its own page, not by an event by hand.")
     check_source(source)
     named = {"id": event_id or str(uuid4()), "type": type, "correlation": correlation}
     body = body_with(named, data)

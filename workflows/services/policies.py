@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db import connection, transaction
-from django.db.models import F, Max, Q, QuerySet
+from django.db.models import F, Max, Q
 
-from workflows.core.boundary.policy import parse_policy
+from workflows.core.boundary.policy import Document, parse_policy
 from workflows.core.errors import InvalidPolicy
 from workflows.core.words import is_storable
 from workflows.failpoints import failpoint
@@ -29,14 +29,9 @@ MIN_NOTE, MAX_NOTE = 10, 1000  # characters
 
 def policy_for(tenant: UUID) -> PolicyVersion | None:
     """The policy in force for a tenant: the latest of its own, else the latest for every tenant."""
-    return policies_over(tenant).first()
-
-
-def policies_over(tenant: UUID) -> QuerySet[PolicyVersion]:
-    """The one in force first."""
     scope = Q(tenant=tenant) | Q(tenant=None)
     found = PolicyVersion.objects.filter(scope).select_related("tenant")
-    return found.order_by(F("tenant").asc(nulls_last=True), "-version")
+    return found.order_by(F("tenant").asc(nulls_last=True), "-version").first()
 
 
 def share_write_lock() -> None:
@@ -68,6 +63,7 @@ def add_policy(
     checked = parse_policy(document)
     if not len(note.strip()) >= MIN_NOTE or not is_storable(note.strip(), MAX_NOTE):
         raise InvalidPolicy(f"note: write {MIN_NOTE} to {MAX_NOTE:,} characters: why it changes")
+    meant = groups_meant(checked)
     failpoint("before_policy")
     with transaction.atomic():
         take_write_lock()
@@ -76,6 +72,7 @@ def add_policy(
             tenant=tenant,
             version=(last or 0) + 1,
             document=checked.model_dump(mode="json", exclude_defaults=True),
+            groups=meant,
             note=note.strip(),
             made_by=audit.actor_of(by),
         )
@@ -90,3 +87,13 @@ def add_policy(
         )
     failpoint("after_policy")
     return made
+
+
+def groups_meant(document: Document) -> dict[str, int]:
+    """The groups that a policy names. Raises `InvalidPolicy` for a name that no group has: nobody
+    could ever be what it asks for."""
+    found = dict(Group.objects.filter(name__in=document.groups).values_list("name", "pk"))
+    unknown = sorted(document.groups - found.keys())
+    if unknown:
+        raise InvalidPolicy(f"policy: there is no group {', '.join(map(repr, unknown))} here")
+    return found

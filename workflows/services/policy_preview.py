@@ -15,6 +15,7 @@ from workflows.core.boundary.evaluate import evaluate
 from workflows.core.boundary.policy import Policy, parse_policy
 from workflows.core.boundary.subjects import Subject
 from workflows.core.boundary.verdict import Check, Finding, Verdict
+from workflows.core.errors import UsageError
 from workflows.core.proposals import Asked
 from workflows.models import AuthorisationRecord, PolicyVersion, Tenant
 from workflows.services.authorising import inputs_of
@@ -80,7 +81,7 @@ def tried_again(row: AuthorisationRecord, policy: Policy) -> Verdict | None:
     """What the policy would have said then; None where what was asked cannot be had."""
     try:
         inputs = inputs_of(row)
-    except InvalidToken:
+    except (InvalidToken, UsageError):
         return None
     if inputs is None:
         return None

@@ -6,6 +6,9 @@ has nothing else that would let it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from django.db import transaction
@@ -19,9 +22,13 @@ from workflows.failpoints import failpoint
 from workflows.models import PolicyVersion, Tenant
 from workflows.services.authorising import Asking, record, standing_of
 from workflows.services.clock import database_now
+from workflows.services.decision_points import PointAnswer, ask_point
 from workflows.services.policies import policy_for
 
 Answer = dict[str, Any]
+SILENT = PointAnswer(
+    Finding(Check.DECISION_POINT, False, "The decision point did not answer the one before.")
+)
 NO_POLICY = Finding(Check.TOOL, False, "No policy is set up for this tenant.")
 
 
@@ -31,31 +38,31 @@ def evaluated(document: Any, tenant: Tenant) -> Answer:
     Raises:
         UsageError: it is none; nothing is recorded.
     """
-    evaluation = read(document)
-    failpoint("before_served")
-    with transaction.atomic():
-        answer = answered(evaluation, tenant, policy_for(tenant.pk))
-    failpoint("after_served")
-    return answer
+    said = judged(read(document), tenant, policy_for(tenant.pk))
+    return recorded([said])[0]
 
 
 def evaluated_all(batch: Batch, tenant: Tenant) -> list[Answer]:
-    """Answer several, in their order, under one version of the policy.
+    """Answer several, in their order, under one version of the policy. One that is no evaluation is
+    denied with its error, and not recorded."""
+    version, said, silent = policy_for(tenant.pk), list[Judged | Answer](), False
+    for document in batch.evaluations:
+        try:
+            found = judged(read(document), tenant, version, silent=silent)
+        except UsageError as error:
+            said.append({"decision": False, "context": {"error": unreadable(error)}})
+        else:
+            said.append(found)
+            # A decision point that has not answered once is not waited for again and again.
+            silent = silent or found.silent
+        last = said[-1]
+        if batch.semantic.ends(isinstance(last, Judged) and last.verdict.allowed):
+            break
+    return recorded(said)
 
-    Raises:
-        UsageError: one of them is none; nothing is recorded.
-    """
-    evaluations = [read(document) for document in batch.evaluations]
-    answers: list[Answer] = []
-    failpoint("before_served")
-    with transaction.atomic():
-        version = policy_for(tenant.pk)
-        for evaluation in evaluations:
-            answers.append(answered(evaluation, tenant, version))
-            if batch.semantic.ends(answers[-1]["decision"]):
-                break
-    failpoint("after_served")
-    return answers
+
+def unreadable(error: UsageError) -> dict[str, Any]:
+    return {"status": HTTPStatus.BAD_REQUEST, "message": str(error)}
 
 
 def read(document: Any) -> Evaluation:
@@ -66,17 +73,45 @@ def read(document: Any) -> Evaluation:
     return evaluation
 
 
-def answered(evaluation: Evaluation, tenant: Tenant, version: PolicyVersion | None) -> Answer:
-    active, groups = standing_of(evaluation.subject)
-    asking = Asking(
-        request=evaluation.request(tenant.slug, active, groups),
-        approvals=None,
-        version=version,
-        tenant=tenant,
-    )
+@dataclass(frozen=True)
+class Judged:
+    """One evaluation and its answer, not recorded yet; `silent`: a decision point did not say."""
+
+    asking: Asking
+    verdict: Verdict
+    silent: bool = False
+
+
+def judged(
+    evaluation: Evaluation, tenant: Tenant, version: PolicyVersion | None, *, silent: bool = False
+) -> Judged:
+    """Ask the policy, and then the decision point that it names: both must allow."""
+    active, groups = standing_of(evaluation.subject, version)
+    request = evaluation.request(tenant.slug, active, groups)
+    asking = Asking(request, approvals=None, version=version, tenant=tenant)
     verdict = asking.answered(database_now()) if version else Verdict((NO_POLICY,))
-    row = record(asking, verdict, Asked.SERVED)
-    context = {"id": str(row.pk), "reason_admin": {"en": verdict.reason}}
     if not verdict.allowed:
-        context["reason_user"] = {"en": verdict.reason}
-    return {"decision": verdict.allowed, "context": context}
+        return Judged(asking, verdict)
+    said = SILENT if silent else ask_point(version, request)
+    if said is None:
+        return Judged(asking, verdict)
+    whole = verdict.also(said.finding, decision_id=said.decision_id)
+    return Judged(asking, whole, silent=not said.answered)
+
+
+def recorded(said: Sequence[Judged | Answer]) -> list[Answer]:
+    """Record the answers in one transaction, and give them in the words of the specification."""
+    failpoint("before_served")
+    with transaction.atomic():
+        answers = [answer_of(each) if isinstance(each, Judged) else each for each in said]
+    failpoint("after_served")
+    return answers
+
+
+def answer_of(said: Judged) -> Answer:
+    row = record(said.asking, said.verdict, Asked.SERVED)
+    reason = {"en": said.verdict.reason}
+    context = {"id": str(row.pk), "reason_admin": reason}
+    if not said.verdict.allowed:
+        context["reason_user"] = reason
+    return {"decision": said.verdict.allowed, "context": context}

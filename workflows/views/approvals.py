@@ -20,7 +20,8 @@ from workflows.models import Proposal
 from workflows.selectors.approvals import approvals_page, url_of
 from workflows.selectors.paging import as_uuid
 from workflows.selectors.proposal_page import proposal_page
-from workflows.services.answers import Given, answer, ask_again
+from workflows.services.answers import Given, answer
+from workflows.services.asking_again import ask_again
 from workflows.services.clock import database_now
 from workflows.views.requests import SeeOther, SignedIn
 
@@ -120,7 +121,7 @@ def shown(
     typed = {name: request.POST.get(name, "") for name in ("answer", "note")}
     if overtaken:
         proposal = access.proposal_for(request.user, proposal.pk)
-    now = database_now()
+    now = proposal.read_at
     rights = access.rights_on(request.user, proposal.tenant)
     page = proposal_page(
         proposal,

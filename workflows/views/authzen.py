@@ -16,13 +16,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from workflows.core.boundary.authzen import batch_of
 from workflows.core.errors import UsageError
-from workflows.core.json_text import NotJson, parse
+from workflows.core.json_text import NotJson
 from workflows.core.words import is_storable
 from workflows.models import Tenant
-from workflows.services.access_tokens import known_token
+from workflows.services.access_tokens import tenant_of_token
 from workflows.services.served_boundary import evaluated, evaluated_all
+from workflows.views.bearing import NotTaken, bearer_of, json_of, refused
 
-MAX_BYTES = 256 * 1024
 REQUEST_ID = "X-Request-ID"
 LONGEST_ID = 200
 
@@ -49,27 +49,17 @@ def one_or_all(document: Any, tenant: Tenant) -> dict[str, Any]:
 
 def answered(request: HttpRequest, ask: Callable[[Any, Tenant], dict[str, Any]]) -> HttpResponse:
     """Let in whoever has a token, read the body within its limit, and answer."""
-    scheme, _, text = request.headers.get("Authorization", "").partition(" ")
-    token = known_token(text.strip()) if scheme.lower() == "bearer" else None
-    if token is None:
-        challenge = {"WWW-Authenticate": "Bearer"}
-        return said(request, "a valid bearer token is needed", HTTPStatus.UNAUTHORIZED, challenge)
-    if request.content_type != "application/json":
-        return said(request, "application/json is needed", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-    body = request.read(MAX_BYTES + 1)
-    if len(body) > MAX_BYTES:
-        return said(request, f"{MAX_BYTES:,} bytes at most", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+    tenant = tenant_of_token(bearer_of(request))
+    if tenant is None:
+        said = refused("a valid bearer token is needed", HTTPStatus.UNAUTHORIZED)
+        return traced(request, said)
     try:
-        answer = ask(parse(body), token.tenant)
+        answer = JsonResponse(ask(json_of(request), tenant))
+    except NotTaken as error:
+        answer = refused(str(error), error.status)
     except (NotJson, UsageError) as error:
-        return said(request, str(error), HTTPStatus.BAD_REQUEST)
-    return traced(request, JsonResponse(answer))
-
-
-def said(
-    request: HttpRequest, message: str, status: HTTPStatus, headers: dict[str, str] | None = None
-) -> HttpResponse:
-    return traced(request, JsonResponse({"error": message}, status=status, headers=headers))
+        answer = refused(str(error), HTTPStatus.BAD_REQUEST)
+    return traced(request, answer)
 
 
 def traced(request: HttpRequest, response: HttpResponse) -> HttpResponse:

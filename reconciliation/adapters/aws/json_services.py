@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 from uuid import UUID
 
+from pydantic import Field
+
 from reconciliation.adapters.aws.base import MARKER, OK, AwsAdapter
-from reconciliation.adapters.base import Prepared, Unavailable
+from reconciliation.adapters.base import Prepared, Unavailable, Verified
 from reconciliation.adapters.declared import Strict
-from reconciliation.adapters.requests import meant
+from reconciliation.adapters.requests import filled, meant
 from reconciliation.adapters.wire import Exchange
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.matching import Found
@@ -41,11 +43,20 @@ class JsonService(AwsAdapter[Action]):
 # --- DynamoDB ---------------------------------------------------------------------------------
 
 
+class ItemRead(Strict):
+    """The item that an intent's precondition speaks of: `key` maps its attributes to texts that
+    take parameters by name, such as {order}."""
+
+    table: str
+    key: Annotated[dict[str, str], Field(min_length=1)]
+
+
 class PutItem(Strict):
     """An item that is put only where there is none with its key. `key` names its attributes."""
 
     table: str
     key: list[str]
+    precondition: ItemRead | None = None
 
 
 class DynamoDbAdapter(JsonService[PutItem]):
@@ -77,6 +88,20 @@ class DynamoDbAdapter(JsonService[PutItem]):
             "ExpressionAttributeNames": {"#key": declared.key[0]},
         }
         return self.call("PutItem", body, meant(parameters))
+
+    def precondition_path(self, action: str, parameters: Mapping[str, Any]) -> str:
+        read = self.action(action).precondition
+        if read is None:
+            raise InvalidProvider(f"action {action} declares no precondition, and the intent has")
+        names = {name: str(value) for name, value in parameters.items()}
+        key = {name: attribute(filled(text, names)) for name, text in read.key.items()}
+        return json.dumps({"TableName": read.table, "Key": key, "ConsistentRead": True})
+
+    def read_before(self, prepared: Prepared, seconds: float) -> Verified | Unavailable:
+        got = self.asked(self.call("GetItem", json.loads(prepared.read_path)), None, seconds)
+        if got.status not in OK or not self.is_complete(got):
+            return self.not_answered(got)
+        return self.as_expected(prepared, read_item(got.document.get("Item") or {}))
 
     def made(self, action: PutItem, prepared: Prepared, got: Exchange) -> Found | None:
         """A put shows nothing of the item; a yes to it means that it is there as it was sent."""
@@ -150,6 +175,18 @@ def plain(value: Mapping[str, Any]) -> Any:
             return None
         case _:
             return inner
+
+
+def read_item(item: Mapping[str, Any]) -> dict[str, Any]:
+    """An item as JSON has it, so that a number is compared as one."""
+    return {name: number_or(value) for name, value in item.items()}
+
+
+def number_or(value: Mapping[str, Any]) -> Any:
+    if "N" not in value:
+        return plain(value)
+    number = Decimal(value["N"])
+    return int(number) if number == number.to_integral_value() else float(number)
 
 
 # --- Step Functions ---------------------------------------------------------------------------

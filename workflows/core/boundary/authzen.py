@@ -5,6 +5,7 @@ Pure. Several evaluations at once take what they leave out from the top of the r
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
@@ -13,8 +14,12 @@ from typing import Any
 from workflows.core.boundary.requests import Request
 from workflows.core.boundary.subjects import Subject
 from workflows.core.errors import UsageError
+from workflows.core.json_text import exact_text
+from workflows.core.words import is_storable
 
 MOST = 100  # evaluations of one request
+LONGEST_TEXT = 1000
+PLAIN_AMOUNT = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 INHERITED = ("subject", "action", "resource", "context")
 
 
@@ -103,17 +108,22 @@ def evaluation_of(document: Any) -> Evaluation:
     as_object(whole.get("context", {}), "context")
     said = as_object(subject.get("properties", {}), "subject.properties")
     given = as_object(resource.get("properties", {}), "resource.properties")
-    behalf = said.get("on_behalf_of")
     text_of(resource, "type", "resource")
     return Evaluation(
         subject=Subject.of(text_of(subject, "type", "subject"), text_of(subject, "id", "subject")),
-        on_behalf_of=Subject.of("person", behalf) if isinstance(behalf, str) and behalf else None,
+        on_behalf_of=behalf_in(said),
         action=text_of(action, "name", "action"),
         target=text_of(resource, "id", "resource"),
         parameters=as_object(given.get("parameters", {}), "resource.properties.parameters"),
         amount=amount_in(given.get("amount")),
-        currency=given["currency"] if isinstance(given.get("currency"), str) else "",
+        currency=text_of(given, "currency", "resource.properties") if "currency" in given else "",
     )
+
+
+def behalf_in(said: dict[str, Any]) -> Subject | None:
+    if "on_behalf_of" not in said:
+        return None
+    return Subject.of("person", text_of(said, "on_behalf_of", "subject.properties"))
 
 
 def as_object(value: Any, name: str) -> dict[str, Any]:
@@ -124,18 +134,20 @@ def as_object(value: Any, name: str) -> dict[str, Any]:
 
 def text_of(value: dict[str, Any], name: str, where: str) -> str:
     text = value.get(name)
-    if not isinstance(text, str) or not text:
-        raise UsageError(f"{where}.{name}: a text is needed")
+    if not isinstance(text, str) or not text or not is_storable(text, LONGEST_TEXT):
+        raise UsageError(f"{where}.{name}: a text of 1 to {LONGEST_TEXT:,} characters is needed")
     return text
 
 
 def amount_in(value: Any) -> Decimal | None:
+    """The amount, to its last digit: a number is the digits that were written."""
     if value is None:
         return None
+    text = exact_text(value)
     try:
-        amount = Decimal(str(value)) if not isinstance(value, bool) else Decimal("NaN")
+        amount = Decimal(text) if text and PLAIN_AMOUNT.fullmatch(text) else None
     except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite():
+        amount = None
+    if amount is None or not amount.is_finite():
         raise UsageError("resource.properties.amount: a number is needed")
     return amount

@@ -6,15 +6,17 @@ tool and no grant covers is denied, unless the policy says otherwise of actions 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from jsonschema.validators import Draft202012Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from workflows.core.boundary.canonical import equal
 from workflows.core.boundary.policy import (
     ANY,
     GROUP,
@@ -28,10 +30,11 @@ from workflows.core.boundary.policy import (
     is_open,
 )
 from workflows.core.boundary.requests import Approvals, Given, Request
-from workflows.core.boundary.subjects import Subject, SubjectType
+from workflows.core.boundary.subjects import Subject, SubjectType, is_among
 from workflows.core.boundary.verdict import Check, Finding, Verdict
 
 MISSING = object()
+PLAIN_NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
 ANYONE = "anybody who may approve for the tenant and has not proposed it"
 
 
@@ -85,6 +88,9 @@ def parameters_fit(tool: Tool, parameters: dict[str, Any]) -> Finding:
         errors = sorted(validator.iter_errors(parameters), key=lambda error: str(error.json_path))
     except Unresolvable:
         return Finding(Check.PARAMETERS, False, "The tool's schema refers to one that is not here.")
+    except RecursionError:
+        said = "The parameters or the tool's schema go deeper than can be checked."
+        return Finding(Check.PARAMETERS, False, said)
     first = errors[0] if errors else None
     if first is None:
         return Finding(Check.PARAMETERS, True, "The parameters fit the tool's schema.")
@@ -152,10 +158,10 @@ def value_at(parameters: Any, path: str) -> Any:
 
 
 def is_within(limit: Limit, value: Any) -> bool:
-    if limit.one_of is not None and not any(same(value, one) for one in limit.one_of):
+    if limit.one_of is not None and not any(equal(value, one) for one in limit.one_of):
         return False
-    if limit.prefix is not None:
-        return isinstance(value, str) and value.startswith(limit.prefix)
+    if limit.prefix is not None and not starts(value, limit.prefix):
+        return False
     if limit.max is None and limit.min is None:
         return True
     number = as_number(value)
@@ -164,18 +170,17 @@ def is_within(limit: Limit, value: Any) -> bool:
     return (limit.max is None or number <= limit.max) and (limit.min is None or number >= limit.min)
 
 
-def same(value: Any, other: Any) -> bool:
-    """Equal, and of one kind: in Python True is 1."""
-    return type(value) is type(other) and bool(value == other)
+def starts(value: Any, prefix: str) -> bool:
+    return isinstance(value, str) and value.startswith(prefix)
 
 
 def as_number(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    """A number, or a text that is one to every reader, unlike "9e-1" and "1_0"."""
+    if isinstance(value, str):
+        return Decimal(value) if PLAIN_NUMBER.fullmatch(value) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        return None
+    number = Decimal(str(value))
     return number if number.is_finite() else None
 
 
@@ -234,8 +239,8 @@ def latest_by_each(given: Iterable[Given]) -> list[Given]:
 def why_not_counted(given: Given, proposers: frozenset[Subject]) -> Finding | None:
     """Why this approval counts for nothing; None: it counts."""
     who = given.by.title
-    if given.by in proposers:
-        said = f"{who} has proposed it, or it was proposed for them."
+    if is_among(given.by, proposers):
+        said = f"{who} has proposed it, or it is theirs otherwise."
         return Finding(Check.SELF_APPROVAL, False, said)
     if given.withdrawn:
         return Finding(Check.WITHDRAWN, False, f"{who} has withdrawn the approval.")

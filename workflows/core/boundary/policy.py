@@ -11,7 +11,7 @@ What is not granted is denied. A policy edits nothing: another version of it tak
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
@@ -64,15 +64,25 @@ def known_pattern(text: str) -> str:
 
 def known_schema(schema: dict[str, Any]) -> dict[str, Any]:
     try:
-        Draft202012Validator.check_schema(schema)
+        # With formats, so that a pattern that is no regular expression is found here.
+        Draft202012Validator.check_schema(
+            schema, format_checker=Draft202012Validator.FORMAT_CHECKER
+        )
     except SchemaError as error:
         raise ValueError(f"no JSON Schema: {error.message}") from error
     return schema
 
 
+def of_utc(clock: time) -> time:
+    if clock.tzinfo is not None:
+        raise ValueError("hours are UTC: a time such as 07:00, without a zone")
+    return clock
+
+
 SubjectPattern = Annotated[str, Field(max_length=200), AfterValidator(known_subject)]
 ActionPattern = Annotated[str, Field(max_length=100), AfterValidator(known_pattern)]
 Currency = Annotated[str, Field(pattern=r"^([A-Z]{3})?$")]
+Clock = Annotated[time, AfterValidator(of_utc)]
 Amount = Annotated[Decimal, Field(ge=0, max_digits=20, decimal_places=4)]
 
 
@@ -101,13 +111,18 @@ class Limit(Strict):
 
 
 class Window(Strict):
-    """When a grant counts. Days are 1 (Monday) to 7; hours are UTC, the end not included."""
+    """When a grant counts. Days are 1 (Monday) to 7; hours are UTC, the end not included, so they
+    do not move with summer time. Hours that go over midnight are of the day on which they begin."""
 
     since: AwareDatetime | None = None
     until: AwareDatetime | None = None
     days: list[Annotated[int, Field(ge=1, le=7)]] = []
-    opens: time | None = None
-    closes: time | None = None
+    opens: Clock | None = None
+    closes: Clock | None = None
+
+    @property
+    def over_midnight(self) -> bool:
+        return self.opens is not None and self.closes is not None and self.closes < self.opens
 
 
 class Grant(Strict):
@@ -186,6 +201,13 @@ class Document(Strict):
             raise ValueError(f"the tool {twice!r} stands there twice")
         return self
 
+    @property
+    def groups(self) -> frozenset[str]:
+        """The groups that it names, for grants and for approvals."""
+        granted = (pattern for grant in self.grants for pattern in grant.subjects)
+        subjects = (each.removeprefix(GROUP) for each in granted if each.startswith(GROUP))
+        return frozenset(subjects) | {name for rule in self.approvals for name in rule.groups}
+
     def tool(self, action: str) -> Tool | None:
         return next((tool for tool in self.tools if tool.action == action), None)
 
@@ -223,15 +245,13 @@ def is_open(window: Window, now: datetime) -> bool:
         return False
     if window.until is not None and utc >= window.until:
         return False
-    if window.days and utc.isoweekday() not in window.days:
+    after_opening = window.opens is None or utc.time() >= window.opens
+    before_closing = window.closes is None or utc.time() < window.closes
+    day = utc.isoweekday()
+    if window.over_midnight:
+        if not (after_opening or before_closing):
+            return False
+        day = day if after_opening else (utc - timedelta(days=1)).isoweekday()
+    elif not (after_opening and before_closing):
         return False
-    return in_hours(window.opens, window.closes, utc.time())
-
-
-def in_hours(opens: time | None, closes: time | None, clock: time) -> bool:
-    """A window that closes before it opens goes over midnight."""
-    if opens is None or closes is None:
-        return (opens is None or clock >= opens) and (closes is None or clock < closes)
-    if opens <= closes:
-        return opens <= clock < closes
-    return clock >= opens or clock < closes
+    return not window.days or day in window.days

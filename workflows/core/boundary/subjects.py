@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
 from workflows.core.errors import UsageError
+from workflows.core.words import is_storable
 
-ID = re.compile(r"[^\s:][^:\x00-\x1f\x7f]{0,149}")
+LONGEST_ID = 150
+ID = re.compile(r"[^\s:][^:\x00-\x1f\x7f]*")
 
 
 class SubjectType(StrEnum):
@@ -46,7 +50,7 @@ class Subject:
     def of(cls, kind: str, name: str) -> Self:
         """Raises `UsageError` for a type that does not exist and for what is no ID."""
         known = ALIASES.get(kind) or next((each for each in SubjectType if each == kind), None)
-        if known is None or not ID.fullmatch(name):
+        if known is None or not ID.fullmatch(name) or not is_storable(name, LONGEST_ID):
             types = ", ".join(SubjectType)
             raise UsageError(f"a subject is TYPE:ID, with one of the types {types}")
         return cls(known, name)
@@ -58,3 +62,13 @@ class Subject:
     def title(self) -> str:
         """For people, with its type: "agent refund-bot"."""
         return f"{self.type.label} {self.id}"
+
+    @property
+    def folded(self) -> tuple[SubjectType, str]:
+        return self.type, unicodedata.normalize("NFKC", self.id).casefold()
+
+
+def is_among(subject: Subject, others: Iterable[Subject]) -> bool:
+    """Whether `subject` may be one of `others`. A program that proposes may write a name otherwise
+    than the account has it, so case and look-alike characters tell nobody apart here."""
+    return any(subject.folded == other.folded for other in others)
