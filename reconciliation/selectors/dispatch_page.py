@@ -19,6 +19,7 @@ from reconciliation.services.dispatch import Scope, may_switch, strictest, waiti
 from workflows.access import visible_runs
 from workflows.core.words import who
 from workflows.pages import Link
+from workflows.selectors.together import together
 
 STOPS_SHOWN = 50
 WAITING_SHOWN = 10
@@ -93,9 +94,12 @@ def change_url(scope: Scope) -> str:
 
 def change_page(scope: Scope, user: User) -> ChangePage:
     """What a change of `scope` would do, before anything is changed."""
-    stop = access.visible_stops(user).filter(**scope.fields()).first()
     waiting = visible_waiting(scope, user)
-    rows = list(waiting[:WAITING_SHOWN])
+    stops, rows = together(
+        access.visible_stops(user).filter(**scope.fields()).order_by("pk")[:1],
+        waiting[:WAITING_SHOWN],
+    )
+    stop = next(iter(stops), None)
     said = f"by {who(stop.by)}: {stop.reason}" if stop else ""
     return ChangePage(
         covers=str(scope),

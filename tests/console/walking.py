@@ -67,7 +67,8 @@ def walked(client: Client, of_each_kind: int) -> dict[str, Reading]:
         assert answer.status_code < 500, f"{path}: {answer.status_code}"
         if "html" not in answer.headers.get("Content-Type", ""):
             continue
-        page = read[path] = Reading(statements=len(sent))
+        # A page that led here was another.
+        page = read[path] = Reading(statements=0 if answer.redirect_chain else len(sent))
         page.feed(answer.content.decode())
         for link in page.links:
             there = urldefrag(link).url

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db.models import Model, QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import BooleanField, F, Func, Model, QuerySet
 from django.urls import reverse
 
 from workflows.models import Tenant
@@ -68,12 +69,24 @@ def newest_of(
     elif before is not None:
         narrowed = [part.filter(pk__lt=before) for part in parts]
     ids = united([part.order_by(order)[: size + 1] for part in narrowed])
-    found = list(whole.filter(pk__in=ids).order_by(order)[: size + 1])
+    found = list(whole.filter(is_among(ids)).order_by(order)[: size + 1])
     more, rows = len(found) > size, found[:size]
     if after is not None:
         rows.reverse()
         return rows, more, True
     return rows, before is not None, more
+
+
+def is_among(ids: QuerySet[Any, Any]) -> Func:
+    """That a row is one of `ids`, which are read first: as an array no planner turns it about."""
+    among = ArraySubquery(ids)
+    return Func(
+        F("pk"),
+        among,
+        template="(%(expressions)s))",
+        arg_joiner=" = ANY (",
+        output_field=BooleanField(),
+    )
 
 
 def united(parts: Sequence[QuerySet[Row]]) -> QuerySet[Row, Any]:
