@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Now
 from django.http import Http404
+from django.utils import timezone
 from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import get_users_with_perms
 
@@ -26,7 +28,6 @@ from reconciliation.core import standing
 from reconciliation.core.standing import Standing
 from reconciliation.core.states import HoldState
 from reconciliation.models import (
-    AuditEntry,
     Channel,
     DispatchStop,
     Hold,
@@ -36,8 +37,8 @@ from reconciliation.models import (
 )
 from workflows.access import visible_runs, visible_tenants
 from workflows.core.proposals import Answer
-from workflows.models import Approval, Proposal, Run, Tenant
-from workflows.rights import holds, objects_with
+from workflows.models import Tenant
+from workflows.rights import held_on, holds, objects_with
 from workflows.services.runs import STARTED
 
 if TYPE_CHECKING:
@@ -77,7 +78,6 @@ def provider_for(user: User, slug: str) -> Provider:
     found = (
         visible_providers(user)
         .select_related("contract_version", "default_queue")
-        .prefetch_related("stops", "queues")
         .filter(slug=slug)
         .first()
     )
@@ -110,11 +110,15 @@ def visible_holds(user: User) -> QuerySet[Hold]:
 
     A hold that no queue takes is shown to administrators alone, who can set a queue up.
     """
-    within = Q(queue__in=visible_queues(user))
-    if user.is_superuser:
-        within |= Q(queue=None)
-    tenants = visible_tenants(user)
-    return Hold.objects.filter(within, Q(run__tenant__in=tenants) | Q(event__tenant__in=tenants))
+    # By their IDs, which were read already, and not by a question within the question.
+    queues = held_on(user, "reconciliation.view_reviewqueue", ReviewQueue)
+    tenants = held_on(user, "workflows.view_tenant", Tenant)
+    within = Q() if tenants is None else Q(tenant__in=tenants)
+    if queues is not None:
+        within &= Q(queue__in=queues)
+    elif not user.is_superuser:
+        within &= Q(queue__isnull=False)
+    return Hold.objects.filter(within)
 
 
 def visible_operations(user: User) -> QuerySet[Operation]:
@@ -291,8 +295,9 @@ def ensure_may_review(user: User, hold: Hold) -> None:
     deny("" if may_review(user, hold) else standing.NOT_YOURS)
 
 
-def with_deciders(queues: Iterable[ReviewQueue]) -> frozenset[UUID]:
-    """The IDs of those `queues` of which an owner is active and may decide its holds. One query."""
+def with_deciders(queues: Any) -> frozenset[UUID]:
+    """Those of `queues`, IDs or a query for them, of which an owner is active and may decide its
+    holds. One query."""
     right = {
         "permission__content_type__app_label": "reconciliation",
         "permission__codename": "decide",
@@ -302,7 +307,7 @@ def with_deciders(queues: Iterable[ReviewQueue]) -> frozenset[UUID]:
     of_a_group = GroupObjectPermission.objects.filter(group__user=OuterRef("user"), **right)
     owners = ReviewQueue.owners.through.objects.filter(
         Q(user__is_superuser=True) | Exists(own) | Exists(of_a_group),
-        reviewqueue__in=[queue.pk for queue in queues],
+        reviewqueue__in=queues,
         user__is_active=True,
     )
     return frozenset(owners.values_list("reviewqueue", flat=True))
@@ -329,38 +334,47 @@ def standing_of(user: User, hold: Hold) -> Standing:
     )
 
 
+# However deep the line of runs is; of a write, what was approved when it was first proposed, too.
+PART_IN = """
+    WITH RECURSIVE line AS (
+        SELECT id, parent_id FROM workflows_run WHERE id = %(run)s
+        UNION ALL
+        SELECT above.id, above.parent_id FROM workflows_run above
+        JOIN line ON above.id = line.parent_id
+    )
+    SELECT EXISTS (
+        SELECT FROM line JOIN reconciliation_auditentry entry ON entry.object = 'run:' || line.id
+        WHERE entry.verb = %(started)s AND starts_with(entry.actor, %(actor)s)
+    ), EXISTS (
+        SELECT FROM workflows_proposal first
+        JOIN workflows_proposal anew USING (root)
+        JOIN workflows_approval answer ON answer.proposal_id = anew.id
+        WHERE first.id = %(proposal)s AND answer.by_id = %(user)s AND answer.answer = %(approve)s
+    )
+"""
+
+
 def part_in(user: User, hold: Hold) -> tuple[bool, bool]:
-    """Whether `user` has started the hold's run, and approved its write; with one question."""
-    if hold.run is None:
+    """Whether `user` has started the hold's run, or one that it descends from, as the record says,
+    and approved its write; with one question."""
+    if hold.run_id is None:
         return False, False
-    asked = Run.objects.filter(pk=hold.run.pk)
-    row: tuple[bool, bool] = asked.values_list(
-        Exists(starts_by(user, hold.run)), Exists(approvals_by(user, hold.operation))
-    ).get()
-    return row
+    asked: dict[str, Any] = {
+        "run": hold.run_id,
+        "started": STARTED,
+        "actor": f"user:{user.pk} ",
+        "proposal": hold.operation.proposal_id if hold.operation is not None else None,
+        "user": user.pk,
+        "approve": Answer.APPROVE.value,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(PART_IN, asked)
+        started, approved = cursor.fetchone() or (False, False)
+    return started, approved
 
 
 def has_right(user: User, right: str, queue: ReviewQueue) -> bool:
     return holds(user, f"reconciliation.{right}", queue)
-
-
-def starts_by(user: User, run: Run) -> QuerySet[AuditEntry]:
-    """That a run, or one that it descends from, was started by `user`, as the record says."""
-    objects = []
-    line: Run | None = run
-    while line is not None:
-        objects.append(f"run:{line.pk}")
-        line = line.parent
-    started = AuditEntry.objects.filter(object__in=objects, verb=STARTED)
-    return started.filter(actor__startswith=f"user:{user.pk} ")
-
-
-def approvals_by(user: User, operation: Operation | None) -> QuerySet[Approval]:
-    """That `user` has approved the write of `operation`, now or when it was first proposed."""
-    if operation is None or operation.proposal_id is None:
-        return Approval.objects.none()
-    root = Proposal.objects.filter(pk=operation.proposal_id).values("root")
-    return Approval.objects.filter(proposal__root__in=root, by=user, answer=Answer.APPROVE)
 
 
 def why_not_decide(user: User, hold: Hold) -> str:
@@ -401,6 +415,40 @@ def visible_channels(user: User) -> QuerySet[Channel]:
         return Channel.objects.all()
     owned = ReviewQueue.objects.filter(owners=user, pk__in=visible_queues(user))
     return Channel.objects.filter(Q(person=user) | Q(queue__in=owned))
+
+
+# As `open_holds`, said in SQL: each page that is open counts them twice a minute.
+OPEN_HOLDS = """
+    reconciliation_hold hold
+    WHERE state = 'open'
+        AND (queue_id = ANY (%(queues)s::uuid[])
+            OR %(any_queue)s AND queue_id IS NOT NULL
+            OR %(no_queue)s AND queue_id IS NULL)
+        AND (%(any_tenant)s OR tenant_id = ANY (%(tenants)s::uuid[]))
+"""
+
+
+def of_open_holds(user: User) -> dict[str, Any]:
+    """What `OPEN_HOLDS` is asked with."""
+    queues = held_on(user, "reconciliation.view_reviewqueue", ReviewQueue)
+    tenants = held_on(user, "workflows.view_tenant", Tenant)
+    return {
+        "user": user.pk,
+        "queues": queues or [],
+        "any_queue": queues is None,
+        "no_queue": user.is_superuser and user.is_active,
+        "tenants": tenants or [],
+        "any_tenant": tenants is None,
+    }
+
+
+def count_open_holds(user: User) -> tuple[int, datetime]:
+    """How many open holds a person may see, and the database's time. One query."""
+    counted = f"SELECT count(*), statement_timestamp() FROM {OPEN_HOLDS}"  # noqa: S608 (constants)
+    with connection.cursor() as cursor:
+        cursor.execute(counted, of_open_holds(user))
+        number, now = cursor.fetchone() or (0, timezone.now())
+    return number, now
 
 
 def open_holds(user: User) -> QuerySet[Hold]:

@@ -14,6 +14,7 @@ class ReconciliationConfig(AppConfig):
 
     def ready(self) -> None:
         from reconciliation.selectors.run_parts import run_parts
+        from reconciliation.selectors.run_rows import ROWS
         from reconciliation.services.addressing import pass_on
         from reconciliation.services.audit import actors_of, add_entry
         from reconciliation.services.bulk import hint_open_actions
@@ -55,7 +56,7 @@ class ReconciliationConfig(AppConfig):
         register_reader(actors_of)
         register_open(OpenParts())
         register_renewals(Renewals())
-        register_run_parts(run_parts)
+        register_run_parts(run_parts, ROWS)
         post_migrate.connect(load_contracts, sender=self)
 
 

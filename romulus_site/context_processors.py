@@ -100,9 +100,7 @@ class Shell:
     @cached_property
     def stops(self) -> list[Any]:
         """What nothing is sent of, said on every page."""
-        from reconciliation.selectors.dispatch_page import banner_stops
-
-        return banner_stops(self._request.user) if self._frame.stopped else []
+        return list(self._frame.stops)
 
     @cached_property
     def live(self) -> bool:
@@ -117,9 +115,7 @@ class Shell:
     @cached_property
     def failing_channels(self) -> list[Any]:
         """Those of the reader that fail, said on every page."""
-        from reconciliation.selectors.notification_page import failing_channels
-
-        return failing_channels(self._request.user) if self._frame.failing else []
+        return list(self._frame.failing)
 
     @property
     def person(self) -> str:

@@ -11,7 +11,6 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django_htmx.http import trigger_client_event
 
-from workflows.services.clock import database_now
 from workflows.views.requests import SignedIn, moment
 
 SAID_EVERY = timedelta(minutes=1)
@@ -24,10 +23,10 @@ def needs_you(request: SignedIn) -> HttpResponse:
 
     What became of the reader's own cases after `since` is said aloud, at most once a minute.
     """
-    from reconciliation.selectors import needs_you_count
+    from reconciliation.access import count_open_holds
     from reconciliation.selectors.overview_needs import own_news
 
-    count, now = needs_you_count(request.user), database_now()
+    count, now = count_open_holds(request.user)
     since = moment(request.GET.get("since", "")) or now
     news = own_news(request.user, since, now) if now - since >= SAID_EVERY else ""
     if not news and str(count) == request.GET.get("shown"):

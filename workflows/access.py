@@ -31,7 +31,9 @@ def visible_runs(user: User) -> QuerySet[Run]:
 
 def run_for(user: User, run: UUID) -> Run:
     """Raises `Http404` when there is none that this person may see."""
-    found = visible_runs(user).select_related("tenant").filter(pk=run).first()
+    # Whoever may see a run may see what started it, too: it is its tenant's.
+    runs = visible_runs(user).select_related("tenant", "parent").defer("parent__input")
+    found = runs.filter(pk=run).first()
     if found is None:
         raise Http404
     return found

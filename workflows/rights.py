@@ -98,6 +98,19 @@ def objects_with(user: User, right: str | Iterable[str], among: QuerySet[Row]) -
     return among.filter(pk__in={pk for key in keys for pk in held.on.get(key, ())})
 
 
+def held_on(user: User, right: str, kind: type[Model]) -> list[str] | None:
+    """The IDs of the objects of a kind that `user` holds the right on; None: of all of them.
+
+    For what is asked so often that it is said in SQL.
+    """
+    if not user.is_active:
+        return []
+    key = (right, kind._meta.model_name or "")
+    if user.is_superuser or key in rights_of(user).everywhere:
+        return None
+    return sorted(rights_of(user).on.get(key, ()))
+
+
 def holds(user: User, right: str, subject: Model) -> bool:
     """Whether `user` holds the right on this very object: to act takes a right on the object."""
     if not user.is_active:

@@ -14,7 +14,7 @@ from reconciliation.core.facts import CONFLICT_LATER
 from reconciliation.core.states import HoldState
 from reconciliation.models.operation import Operation
 from reconciliation.models.queue import ReviewQueue
-from workflows.models import Event, Run
+from workflows.models import Event, Run, Tenant
 from workflows.models.ids import new_id
 
 
@@ -35,6 +35,15 @@ class Hold(models.Model):
     event = models.ForeignKey(Event, on_delete=models.PROTECT, null=True, related_name="holds")
     queue = models.ForeignKey(
         ReviewQueue, on_delete=models.PROTECT, null=True, related_name="holds"
+    )
+    # Of its run or its event, as the database fills in: what each list and count asks for.
+    tenant = models.ForeignKey(
+        Tenant,
+        on_delete=models.PROTECT,
+        null=True,
+        editable=False,
+        related_name="+",
+        db_index=False,
     )
     assignee = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
@@ -105,6 +114,12 @@ class Hold(models.Model):
             models.Index(
                 name="hold_open_queue_due",
                 fields=["queue", "due_at", "id"],
+                condition=Q(state=HoldState.OPEN),
+            ),
+            # How many of them somebody may see.
+            models.Index(
+                name="hold_open_tenant",
+                fields=["tenant", "queue"],
                 condition=Q(state=HoldState.OPEN),
             ),
             # Those that wait for a second person (`waiting_for_second`).

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from reconciliation.selectors.held_run_page import held_run_page
 from reconciliation.selectors.operation_page import operation_page
-from reconciliation.selectors.queue import needs_you_count, news_since, review_page
+from reconciliation.selectors.queue import news_since, review_page
 
 __all__ = [
     "held_run_page",
-    "needs_you_count",
     "news_since",
     "operation_page",
     "review_page",

@@ -10,27 +10,34 @@ from typing import TypeVar
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 
+from reconciliation.access import visible_providers
 from reconciliation.core.contracts import Contract
 from reconciliation.core.facts import Facts
 from reconciliation.core.states import HoldState, OperationState
 from reconciliation.models import (
     AuditEntry,
     Decision,
+    DecisionDraft,
     DecisionProposal,
+    DispatchStop,
     Evidence,
     Hold,
     Operation,
     Transmission,
 )
-from reconciliation.selectors.words import with_owners
-from reconciliation.services.facts import load_facts
+from reconciliation.selectors.words import give_people, people_of
+from reconciliation.services.dispatch import stops_of
+from reconciliation.services.drafts import drafts_of
+from reconciliation.services.facts import Rows, load_facts
 from reconciliation.services.providers import contract_of
 from workflows.access import may_view_payloads
 from workflows.core.definitions import Step
+from workflows.models import Worker
 from workflows.registry import registry
-from workflows.selectors import worker_names
+from workflows.selectors import named
+from workflows.selectors.together import together
 
 # An operation has a budget of a few sends and look-ups; more comes only from people's asking.
 ROWS_SHOWN = 200
@@ -54,6 +61,10 @@ class Case:
     proposals: Sequence[DecisionProposal]
     asked: Sequence[AuditEntry]
     workers: Mapping[UUID, str]
+    draft: DecisionDraft | None  # what the reader has typed and not sent
+    near: Sequence[Operation]  # that a decision has linked to it
+    stops: Sequence[DispatchStop]  # in force over it
+    sees_provider: bool
 
     @cached_property
     def hold(self) -> Hold | None:
@@ -87,41 +98,71 @@ class Case:
 
 
 def load_case(operation: Operation, user: User, now: datetime) -> Case:
-    """Load what is known of an operation that `user` may see; it comes from `access`."""
-    transmissions = newest(operation.transmissions.all(), "number")
-    # Whoever may decide is told from the run too, which is loaded already.
-    holds = newest(
-        operation.holds.select_related("queue", "assignee", "proposal__by").prefetch_related(
-            *with_owners()
-        ),
-        "opened_at",
+    """Load what is known of an operation that `user` may see; it comes from `access`.
+
+    One query for all that lies about it, and what `load_facts` asks beside.
+    """
+    audit = AuditEntry.objects.filter(object=f"operation:{operation.pk}", verb="asked")
+    workers = Worker.objects.filter(pk__in=operation.transmissions.order_by().values("worker"))
+    held = operation.holds.select_related("queue", "assignee", "proposal__by")
+    lists = together(
+        newest_first(operation.transmissions.all(), "number"),
+        newest_first(operation.evidence.all(), "recorded_at"),
+        newest_first(held, "opened_at"),
+        newest_first(operation.decisions.all(), "at"),
+        newest_first(operation.proposals.select_related("end"), "at"),
+        newest_first(audit, "at"),
+        stops_of(operation),
+        workers,
+        *people_of(operation.holds.all()),
+        drafts_of(user, operation.pk),
+        near_operations(operation),
+        visible_providers(user).filter(pk=operation.provider_id),
     )
+    transmissions, evidence, holds, decisions, proposals, asked = (rows[::-1] for rows in lists[:6])
+    stops, known, owners, shifts, drafts, near, provider = lists[6:]
+    give_people(holds, owners, shifts)
+    # Whoever may decide is told from the run and the operation too, which are loaded already.
     for hold in holds:
-        hold.run = operation.run
-    decisions = newest(operation.decisions.all(), "at")
+        hold.run, hold.operation = operation.run, operation
     of_hold = {hold.pk: hold for hold in holds}
     for decision in decisions:
         decision.hold = of_hold.get(decision.hold_id) or decision.hold
-    audit = AuditEntry.objects.filter(object=f"operation:{operation.pk}", verb="asked")
+    # What is moved rests on all of it, however much that is.
+    is_all = max(len(transmissions), len(evidence)) < ROWS_SHOWN
+    rows = Rows(transmissions, evidence, holds, stops) if is_all else None
     return Case(
         operation=operation,
         user=user,
         now=now,
         payloads=may_view_payloads(user, operation.run.tenant),
-        facts=load_facts(operation),
+        facts=load_facts(operation, rows=rows),
         transmissions=transmissions,
-        evidence=newest(operation.evidence.select_related("by"), "recorded_at"),
+        evidence=evidence,
         holds=holds,
         decisions=decisions,
-        proposals=newest(operation.proposals.select_related("end"), "at"),
-        asked=newest(audit, "at"),
-        workers=worker_names(row.worker for row in transmissions),
+        proposals=proposals,
+        asked=asked,
+        workers=named((row.worker for row in transmissions), known),
+        draft=next(iter(drafts), None),
+        near=near,
+        stops=stops,
+        sees_provider=bool(provider),
     )
 
 
-def newest(rows: QuerySet[Row], order: str, shown: int = ROWS_SHOWN) -> list[Row]:
-    """The newest of `rows` by what orders them, the oldest of those first.
+def near_operations(operation: Operation) -> QuerySet[Operation]:
+    """Those that a decision has linked to it: what it came from, and what came of it."""
+    before = [each for each in (operation.supersedes_id, operation.compensates_id) if each]
+    near = Q(pk__in=before) | Q(supersedes=operation.pk) | Q(compensates=operation.pk)
+    return Operation.objects.filter(near).only(
+        "summary", "state", "supersedes", "compensates", "created_at"
+    )
+
+
+def newest_first(rows: QuerySet[Row], order: str, shown: int = ROWS_SHOWN) -> QuerySet[Row]:
+    """The newest of `rows` by what orders them.
 
     By the database's clock: IDs that several processes make are in order only roughly.
     """
-    return list(rows.order_by(f"-{order}", "-pk")[:shown])[::-1]
+    return rows.order_by(f"-{order}", "-pk")[:shown]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 
-from reconciliation.access import why_not_decide
+from reconciliation.access import standing_of, why_not_decide
 from reconciliation.core.states import DecisionKind
 from reconciliation.decision_pages import (
     CorrectionForm,
@@ -22,7 +22,6 @@ from reconciliation.selectors.attempts import Attempted
 from reconciliation.selectors.forms_shown import correction_of, form_of, may_not_decide
 from reconciliation.selectors.two_people import proposal_shown
 from reconciliation.selectors.words import recorded
-from reconciliation.services.drafts import draft_of
 from reconciliation.services.offers import Ground
 
 
@@ -48,15 +47,18 @@ def open_parts(
     """Of an open hold; `kept` is what the reader has typed on it. While something is proposed on
     it that still holds, there is no form."""
     hold = ground.hold
-    proposal = proposal_shown(ground, user, options, attempted)
-    not_yours = may_not_decide(hold, user)
+    stands = standing_of(user, hold)
+    proposal = proposal_shown(ground, options, attempted, stands)
+    not_yours = may_not_decide(hold, stands)
     if not_yours or (proposal is not None and not proposal.is_void):
         return DecideParts(not_yours=not_yours, proposal=proposal)
     form = form_of(ground, options, evidence, attempted, kept)
     return DecideParts(decide=form, proposal=proposal)
 
 
-def decided_parts(decisions: Sequence[Decision], user: User, attempted: Attempted) -> DecideParts:
+def decided_parts(
+    decisions: Sequence[Decision], user: User, attempted: Attempted, kept: DecisionDraft | None
+) -> DecideParts:
     """Of a case without an open hold: the decision in force, and how to correct it. The hold of
     each decision comes with it."""
     in_force = in_force_of(decisions)
@@ -64,7 +66,6 @@ def decided_parts(decisions: Sequence[Decision], user: User, attempted: Attempte
         return DecideParts()
     correction = None
     if not why_not_decide(user, in_force.hold):
-        kept = draft_of(user, in_force.hold.case_id)
         correction = correction_of(in_force, attempted, kept)
     return DecideParts(decision=recorded(in_force), correction=correction)
 

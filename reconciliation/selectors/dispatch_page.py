@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import QuerySet
+from django.contrib.auth.models import User
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Func, IntegerField, QuerySet
 from django.urls import reverse
 
 from reconciliation import access
@@ -26,9 +28,7 @@ COUNTED = 1000  # beyond that it says "1,000 or more"
 def dispatch_page(user: User) -> DispatchPage:
     """The switches in force that concern what `user` may see."""
     stops = list(access.visible_stops(user).order_by("state", "-at")[:STOPS_SHOWN])
-    return DispatchPage(
-        rows=tuple(row_of(stop, user) for stop in stops), may_stop=bool(switchable(user))
-    )
+    return DispatchPage(rows=rows_of(stops, user), may_stop=bool(switchable(user)))
 
 
 def switchable(user: User) -> bool:
@@ -36,8 +36,18 @@ def switchable(user: User) -> bool:
     return may_switch(user, Scope()) or access.switchable_providers(user).exists()
 
 
-def row_of(stop: DispatchStop, user: User) -> StopRow:
-    scope = Scope(stop.provider, stop.tenant, stop.action)
+def rows_of(stops: Sequence[DispatchStop], user: User) -> tuple[StopRow, ...]:
+    """One query for any number."""
+    waits = counts_waiting([scope_of(stop) for stop in stops], user)
+    return tuple(row_of(stop, user, number) for stop, number in zip(stops, waits, strict=True))
+
+
+def scope_of(stop: DispatchStop) -> Scope:
+    return Scope(stop.provider, stop.tenant, stop.action)
+
+
+def row_of(stop: DispatchStop, user: User, waits: int) -> StopRow:
+    scope = scope_of(stop)
     return StopRow(
         covers=stop.covers,
         state=stop.state,
@@ -45,9 +55,25 @@ def row_of(stop: DispatchStop, user: User) -> StopRow:
         at=stop.at,
         until=stop.until,
         reason=stop.reason,
-        waits=visible_waiting(scope, user)[:COUNTED].count(),
+        waits=waits,
         change_url=change_url(scope) if may_switch(user, scope) else "",
     )
+
+
+def counts_waiting(scopes: Sequence[Scope], user: User) -> Sequence[int]:
+    """How many operations wait for each of `scopes`, up to so many as are counted. One query."""
+    if not scopes:
+        return ()
+    counts = [
+        Func(
+            ArraySubquery(visible_waiting(scope, user).values("pk")[:COUNTED]),
+            function="cardinality",
+            output_field=IntegerField(),
+        )
+        for scope in scopes
+    ]
+    row: Sequence[int] = User.objects.filter(pk=user.pk).values_list(*counts).get()
+    return row
 
 
 def visible_waiting(scope: Scope, user: User) -> QuerySet[Operation]:
@@ -88,10 +114,3 @@ def waiting_row(operation: Operation) -> WaitingRow:
         next_move="its outcome is asked for first" if sent else "it is sent for the first time",
         since=operation.created_at,
     )
-
-
-def banner_stops(user: User | AnonymousUser) -> list[DispatchStop]:
-    """What every page says is stopped: the newest first. One query."""
-    if not isinstance(user, User):
-        return []
-    return list(access.visible_stops(user).order_by("-at")[:3])

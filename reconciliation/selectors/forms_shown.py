@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import fields
 from datetime import datetime
 
-from django.contrib.auth.models import User
 from django.urls import reverse
 
-from reconciliation.access import why_not_decide
 from reconciliation.core import standing
+from reconciliation.core.standing import Standing
 from reconciliation.core.states import DecisionKind
 from reconciliation.decision_pages import (
     CorrectionForm,
@@ -98,10 +97,10 @@ def correction_of(
     )
 
 
-def may_not_decide(hold: Hold | None, user: User) -> str:
-    """Why this person may not decide an open case; empty when they may, or none is open."""
-    why = why_not_decide(user, hold) if hold is not None else ""
-    if hold is None or why != standing.NOT_YOURS:
+def may_not_decide(hold: Hold, stands: Standing) -> str:
+    """Why a person who `stands` so to an open case may not decide it; empty when they may."""
+    why = standing.why_not_decide(stands)
+    if why != standing.NOT_YOURS:
         return why
     if hold.queue is None:
         return f"{ONLY_OWNERS} No queue takes it: an administrator must set one up."

@@ -8,20 +8,26 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from reconciliation.core.states import HoldState
-from reconciliation.models import Decision, Hold
+from reconciliation.models import Decision, DecisionDraft, Hold
 from reconciliation.pages import BlockedStep, HeldRunPage
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
 from reconciliation.selectors.decide_parts import DecideParts, decided_parts, open_parts
 from reconciliation.selectors.forms_shown import drafted, overtaken
 from reconciliation.selectors.record import decision_entry, hold_entries, proposal_entries
 from reconciliation.selectors.run_options import run_options
-from reconciliation.selectors.words import owner_of, sentence_of
-from reconciliation.services.drafts import draft_of
+from reconciliation.selectors.words import (
+    give_people,
+    owner_of,
+    people_of,
+    sentence_of,
+)
+from reconciliation.services.drafts import drafts_of
 from reconciliation.services.offers import ground_of
 from workflows.models import Run
 from workflows.pages import Fact, Link
 from workflows.registry import registry
 from workflows.selectors import step_names
+from workflows.selectors.together import together
 from workflows.selectors.words import label_of, title_of
 
 
@@ -30,17 +36,22 @@ def held_run_page(
 ) -> HeldRunPage:
     """The page of a run's hold that `user` may see at `now`; it comes from `access`.
 
-    The hold comes with its run, its assignee, and its queue with the owners.
+    The hold comes with its run, its assignee, its queue and what is proposed.
     """
     run, is_open = hold.held_run, hold.state == HoldState.OPEN
-    decisions = list(hold.decisions.order_by("at", "pk"))
-    proposals = hold.proposals.select_related("end").order_by("at", "pk")
+    decisions, proposals, drafts, owners, shifts = together(
+        hold.decisions.order_by("at", "pk"),
+        hold.proposals.select_related("end").order_by("at", "pk"),
+        drafts_of(user, hold.case_id),
+        *people_of(Hold.objects.filter(pk=hold.pk)),
+    )
+    give_people([hold], owners, shifts)
     entries = [
         *hold_entries([hold]),
         *(entry for row in proposals for entry in proposal_entries(row)),
         *(decision_entry(row) for row in decisions),
     ]
-    parts = decide_parts(hold, decisions, user, attempted)
+    parts = decide_parts(hold, decisions, user, attempted, next(iter(drafts), None))
     return HeldRunPage(
         id=run.pk,
         title=title(hold),
@@ -65,14 +76,17 @@ def held_run_page(
 
 
 def decide_parts(
-    hold: Hold, decisions: list[Decision], user: User, attempted: Attempted
+    hold: Hold,
+    decisions: list[Decision],
+    user: User,
+    attempted: Attempted,
+    kept: DecisionDraft | None,
 ) -> DecideParts:
     if hold.state != HoldState.OPEN:
         for decision in decisions:
             decision.hold = hold
-        return decided_parts(decisions, user, attempted)
+        return decided_parts(decisions, user, attempted, kept)
     ground = ground_of(hold)
-    kept = draft_of(user, hold.case_id)
     options = run_options(ground, user, drafted(attempted, kept))
     return open_parts(ground, user, options, (), attempted, kept)
 

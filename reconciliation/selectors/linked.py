@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.db.models import Q
 from django.urls import reverse
 
 from reconciliation.core.states import DecisionKind
@@ -17,17 +16,16 @@ TO_COME = {
 }
 
 
-def linked_to(operation: Operation) -> tuple[Linked, ...]:
-    """One query; what an operation came from first."""
-    before = [each for each in (operation.supersedes_id, operation.compensates_id) if each]
-    near = Q(pk__in=before) | Q(supersedes=operation.pk) | Q(compensates=operation.pk)
-    rows = Operation.objects.filter(near).only(
-        "summary", "state", "supersedes", "compensates", "created_at"
-    )
+def linked_to(case: Case) -> tuple[Linked, ...]:
+    """What an operation came from first."""
     return tuple(
-        Linked(how(operation, row), row.summary, row.state, reverse("operation", args=[row.pk]))
-        for row in sorted(rows, key=lambda row: row.created_at)
+        Linked(how(case.operation, row), row.summary, row.state, url_of(row))
+        for row in sorted(case.near, key=lambda row: row.created_at)
     )
+
+
+def url_of(operation: Operation) -> str:
+    return reverse("operation", args=[operation.pk])
 
 
 def how(operation: Operation, other: Operation) -> str:
@@ -47,7 +45,7 @@ def given_up(case: Case) -> str:
     if kind not in TO_COME:
         return "A person gave it up. Its outcome stays as it was known then."
     what, coming, never = TO_COME[kind]
-    if any(each.how in ("Replaced by", "Undone by") for each in linked_to(case.operation)):
+    if any(each.how in ("Replaced by", "Undone by") for each in linked_to(case)):
         return f"A person gave it up. {what} is an operation of its own, linked below."
     if case.operation.run.finished_at is None:
         return f"A person gave it up. {what} {coming}."

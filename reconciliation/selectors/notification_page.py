@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import groupby
 from uuid import UUID
 
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import User
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.urls import reverse
 
@@ -30,7 +30,7 @@ from reconciliation.services.rota import on_call_at, rota_of
 from workflows.pages import Link, Pager
 from workflows.selectors.paging import address, as_uuid, newest_first
 
-CHANNELS_SHOWN, UNREACHED_SHOWN, BANNER_SHOWN = 50, 5, 3
+CHANNELS_SHOWN, UNREACHED_SHOWN = 50, 5
 SHIFTS_SHOWN = 1000  # a rota has some ten shifts, and there are tens of queues
 
 # What is told of something else than a hold.
@@ -62,14 +62,6 @@ def notifications_page(
         no_mail=mail.NO_SERVER if not mail.is_set_up() else "",
         pager=pager(rows, newer=newer, older=older),
     )
-
-
-def failing_channels(user: User | AnonymousUser) -> list[Channel]:
-    """What every page says does not arrive; those that failed last come first. One query."""
-    if not isinstance(user, User):
-        return []
-    failing = access.visible_channels(user).filter(failing_since__isnull=False)
-    return list(failing.select_related("queue", "person").order_by("-failing_since")[:BANNER_SHOWN])
 
 
 # --- channels ---------------------------------------------------------------------------------

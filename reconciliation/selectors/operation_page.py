@@ -9,7 +9,6 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from reconciliation import access
 from reconciliation.core.dashboard import page_of
 from reconciliation.core.decide import decide
 from reconciliation.core.facts import WAIT_SENTENCES, HoldReason, Wait, WaitReason
@@ -41,7 +40,6 @@ from reconciliation.selectors.words import (
     sentence_of,
     window_of,
 )
-from reconciliation.services.drafts import draft_of
 from reconciliation.services.offers import Ground
 from workflows.pages import Fact, Link
 from workflows.selectors import step_names
@@ -58,8 +56,11 @@ def operation_page(
 
     `attempted`: the form that was sent and not recorded.
     """
-    case = load_case(operation, user, now)
-    hold = case.hold
+    return page_of_case(load_case(operation, user, now), attempted)
+
+
+def page_of_case(case: Case, attempted: Attempted = NOTHING_ATTEMPTED) -> OperationPage:
+    operation, user, now, hold = case.operation, case.user, case.now, case.hold
     parts = decide_parts(case, attempted)
     provider_url = address_of_provider(case)
     return OperationPage(
@@ -101,7 +102,7 @@ def operation_page(
         decision=parts.decision,
         correction=parts.correction,
         overtaken=overtaken(attempted, now),
-        linked=linked_to(operation),
+        linked=linked_to(case),
         irreversible=case.contract.irreversible,
         is_asking=is_asking(case),
         is_final=case.state.is_settled,
@@ -110,11 +111,10 @@ def operation_page(
 
 def decide_parts(case: Case, attempted: Attempted) -> DecideParts:
     if case.hold is None:
-        return decided_parts(case.decisions, case.user, attempted)
+        return decided_parts(case.decisions, case.user, attempted, case.draft)
     ground = Ground(case.hold, case.facts, case.now, offers(case))
-    kept = draft_of(case.user, case.operation.pk)
-    options = options_of(case, drafted(attempted, kept))
-    return open_parts(ground, case.user, options, choices_of(case), attempted, kept)
+    options = options_of(case, drafted(attempted, case.draft))
+    return open_parts(ground, case.user, options, choices_of(case), attempted, case.draft)
 
 
 # --- what it comes to -------------------------------------------------------------------------
@@ -197,8 +197,8 @@ def fingerprint(case: Case) -> str:
 
 def address_of_provider(case: Case) -> str:
     """Of the provider's page; empty for who may not see it."""
-    visible = access.visible_providers(case.user).filter(pk=case.operation.provider_id).exists()
-    return reverse("provider", args=[case.operation.provider.slug]) if visible else ""
+    slug = case.operation.provider.slug
+    return reverse("provider", args=[slug]) if case.sees_provider else ""
 
 
 def asks_again_at(case: Case) -> datetime | None:

@@ -23,6 +23,7 @@ from django.db.models import (
     Min,
     OuterRef,
     Q,
+    QuerySet,
     Subquery,
     Value,
     When,
@@ -92,10 +93,10 @@ class WrongEffect(NamedTuple):
     kind: str
 
 
-def open_operations(tenants: Collection[UUID], now: datetime) -> Sequence[Open]:
+def open_operations(tenants: Collection[UUID], now: datetime) -> QuerySet[Operation, Any]:
     """The oldest operations of `tenants` without an outcome, counted where they lie."""
     oldest = Operation.objects.filter(state__in=WITHOUT_OUTCOME).order_by("pk")
-    rows = (
+    return (
         Operation.objects.filter(
             pk__in=oldest.values("pk")[:UNSETTLED_LOOKED_AT], run__tenant__in=tenants
         )
@@ -108,7 +109,6 @@ def open_operations(tenants: Collection[UUID], now: datetime) -> Sequence[Open]:
         .values_list("provider_id", "state", "age", "late", "sent")
         .annotate(number=Count("pk"), oldest=Min("created_at"))
     )
-    return [Open(*row) for row in rows]
 
 
 def age_place(column: str, now: datetime) -> Case:
@@ -125,7 +125,7 @@ def when(**condition: Any) -> Case:
     return Case(When(**condition, then=True), default=False, output_field=BooleanField())
 
 
-def wrong_effects(tenants: Collection[UUID], now: datetime) -> list[WrongEffect]:
+def wrong_effects(tenants: Collection[UUID], now: datetime) -> QuerySet[Operation, Any]:
     """The latest operations that took effect twice, as the duplicate finder found in a month, or
     not as meant, and were not settled since."""
     checks = Operation.objects.filter(
@@ -140,7 +140,7 @@ def wrong_effects(tenants: Collection[UUID], now: datetime) -> list[WrongEffect]
     shown = ("pk", "summary", "at", "kind")
     rows = checks.order_by("-pk").values_list(*shown)[:COUNTED]
     found = rows.union(doubles.order_by("-pk").values_list(*shown)[:COUNTED])
-    return [WrongEffect(*row) for row in found.order_by("-at")]
+    return found.order_by("-at")
 
 
 # --- the day ----------------------------------------------------------------------------------
@@ -154,14 +154,15 @@ class Stretch:
     since: datetime
 
 
-def stretch_of(tenants: Collection[UUID], now: datetime) -> Stretch:
+def newest_of_day(tenants: Collection[UUID], now: datetime) -> QuerySet[Operation, Any]:
+    """What `stretch_of` counts."""
     day = Operation.objects.filter(pk__gte=id_at(now - DAY)).order_by("-pk")
     newest = day.values("pk")[:OPERATIONS_LOOKED_AT]
     edge = day.values("created_at")[OPERATIONS_LOOKED_AT - 1 : OPERATIONS_LOOKED_AT]
     sends = Transmission.objects.filter(operation=OuterRef("pk")).order_by()
     left = sends.exclude(state=TransmissionState.NOT_SENT).values("operation")
     unknown = sends.filter(state=TransmissionState.UNKNOWN).order_by("number")
-    rows = (
+    return (
         Operation.objects.filter(pk__in=newest, run__tenant__in=tenants)
         .annotate(
             sends=Coalesce(Subquery(left.annotate(n=Count("pk")).values("n"), IntegerField()), 0),
@@ -172,7 +173,9 @@ def stretch_of(tenants: Collection[UUID], now: datetime) -> Stretch:
         )
         .values_list("edge", "sends", "latency", "settled", "by_person")
     )
-    found = list(rows)
+
+
+def stretch_of(found: Sequence[Any], now: datetime) -> Stretch:
     edges = (datetime.fromtimestamp(edge, UTC) for edge, *_ in found[:1] if edge is not None)
     return Stretch(day_of(Sent(*row[1:]) for row in found), next(edges, now - DAY))
 
@@ -187,13 +190,13 @@ def seconds(value: Combinable) -> Func:
 # --- providers --------------------------------------------------------------------------------
 
 
-def providers_of(user: User) -> list[Provider]:
+def providers_of(user: User) -> QuerySet[Provider]:
     """The providers that `user` may see, those with trouble first; `stopped` is how, as a whole."""
     whole = DispatchStop.objects.filter(provider=OuterRef("pk"), tenant=None, action="")
     shown = access.visible_providers(user).filter(stands_in_for=None)
     shown = shown.annotate(stopped=Subquery(whole.values("state")[:1]))
     ordered = shown.order_by(F("contradicted_at").desc(nulls_last=True), "name")
-    return list(ordered[: PROVIDERS_SHOWN + 1])
+    return ordered[: PROVIDERS_SHOWN + 1]
 
 
 def by_provider(rows: Sequence[Open], state: OperationState) -> Counter[UUID]:

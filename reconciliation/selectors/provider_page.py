@@ -7,10 +7,12 @@ from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from reconciliation import access
 from reconciliation.core.contracts import Contract, Source
+from reconciliation.core.facts import Dispatch
 from reconciliation.core.runbook import evidence_lines, possible_holds, questions
 from reconciliation.models import Provider, Rehearsal, ReviewQueue
 from reconciliation.pages import Owner
@@ -26,13 +28,20 @@ from reconciliation.provider_pages import (
     SourceRow,
 )
 from reconciliation.selectors.contract import is_overdue, reviewed
-from reconciliation.selectors.provider_rail import RIGHT_COLUMNS, holders_of, switch_of
+from reconciliation.selectors.provider_rail import (
+    RIGHT_COLUMNS,
+    holders_of,
+    own_stop,
+    stops_over,
+    switch_of,
+)
 from reconciliation.selectors.rehearsal_matrix import matrix_of
 from reconciliation.services.providers import queues_of as all_queues_of
 from reconciliation.services.providers import readiness_of
 from workflows.core.words import without_credentials
 from workflows.pages import Fact, Link
 from workflows.rights import holds
+from workflows.selectors.together import together
 
 MOST = 200  # providers on the list
 REHEARSALS = 5
@@ -52,7 +61,7 @@ def providers_page(user: User, now: datetime) -> ProvidersPage:
         .prefetch_related("stops", "queues")
         .order_by("name")[:MOST]
     )
-    decided = access.with_deciders(queue for each in rows for queue in all_queues_of(each))
+    decided = access.with_deciders([queue.pk for each in rows for queue in all_queues_of(each)])
     return ProvidersPage(
         rows=tuple(row_of(provider, now, decided) for provider in rows),
         setup_url=reverse("admin:reconciliation_provider_changelist") if user.is_staff else "",
@@ -76,15 +85,20 @@ def provider_page(provider: Provider, user: User, now: datetime) -> ProviderPage
     """One provider as `user` may see it; `provider` comes from `access.provider_for`."""
     contract = provider.contract_version.contract if provider.contract_version else None
     may_switch = holds(user, "reconciliation.pause_dispatch", provider)
-    queues = queues_of(provider, user)
-    latest = latest_rehearsals(provider)
+    queues, latest, stops, own = together(
+        queues_of(provider, user),
+        latest_rehearsals(provider),
+        stops_over(provider, user),
+        own_stop(provider),
+    )
+    dispatch = Dispatch(own[0]) if own else Dispatch.ON
     return ProviderPage(
         name=provider.name,
         slug=provider.slug,
         facts=facts_of(provider),
-        dispatch=str(provider.dispatch),
+        dispatch=str(dispatch),
         dispatch_url=f"{reverse('dispatch_change')}?provider={provider.slug}" if may_switch else "",
-        switch=switch_of(provider, user, may_switch=may_switch),
+        switch=switch_of(provider, user, dispatch, stops, may_switch=may_switch),
         setup_url=reverse("admin:reconciliation_provider_change", args=[provider.pk])
         if user.is_staff
         else "",
@@ -163,18 +177,11 @@ def source_of(source: Source) -> SourceRow:
 # --- the owners -------------------------------------------------------------------------------
 
 
-def queues_of(provider: Provider, user: User) -> list[ReviewQueue]:
+def queues_of(provider: Provider, user: User) -> QuerySet[ReviewQueue]:
     """The queues that take its holds, of those that `user` may see."""
-    pks = [queue.pk for queue in provider.queues.all()]
-    if provider.default_queue_id:
-        pks.append(provider.default_queue_id)
-    return list(
-        access.visible_queues(user)
-        .filter(pk__in=pks)
-        .select_related("tenant")
-        .prefetch_related("owners")
-        .order_by("name")
-    )
+    takes = Q(provider=provider) | Q(pk=provider.default_queue_id)
+    found = access.visible_queues(user).filter(takes).select_related("tenant")
+    return found.prefetch_related("owners").order_by("name")
 
 
 def queue_of(queue: ReviewQueue, user: User) -> QueueOwners:
@@ -210,8 +217,8 @@ def runbook_of(provider: Provider, contract: Contract) -> Runbook:
     )
 
 
-def latest_rehearsals(provider: Provider) -> list[Rehearsal]:
-    return list(Rehearsal.objects.filter(provider=provider).order_by("-ended_at")[:REHEARSALS])
+def latest_rehearsals(provider: Provider) -> QuerySet[Rehearsal]:
+    return Rehearsal.objects.filter(provider=provider).order_by("-ended_at")[:REHEARSALS]
 
 
 def rehearsal_row(row: Rehearsal) -> RehearsalRow:

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from reconciliation import access
-from reconciliation.models import Provider, ReviewQueue
+from reconciliation.core.facts import Dispatch
+from reconciliation.models import DispatchStop, Provider, ReviewQueue
 from reconciliation.pages import Owner
 from reconciliation.provider_pages import HolderRow, Switch
-from reconciliation.selectors.dispatch_page import COUNTED, row_of, visible_waiting
+from reconciliation.selectors.dispatch_page import counts_waiting, row_of, scope_of
 from reconciliation.services.dispatch import Scope
 
 MOST_HOLDERS = 50
@@ -29,16 +30,36 @@ RIGHT_COLUMNS = {
 }
 
 
-def switch_of(provider: Provider, user: User, *, may_switch: bool) -> Switch:
+def stops_over(provider: Provider, user: User) -> QuerySet[DispatchStop]:
+    """The newest of the switches that stop something at the provider, as `user` may see them."""
     covering = Q(provider=provider) | Q(provider=None)
-    stops = list(access.visible_stops(user).filter(covering).order_by("-at")[:MOST_STOPS])
+    return access.visible_stops(user).filter(covering).order_by("-at")[:MOST_STOPS]
+
+
+def own_stop(provider: Provider) -> QuerySet[DispatchStop, str]:
+    """How it is stopped as a whole."""
+    whole = DispatchStop.objects.filter(provider=provider, tenant=None, action="")
+    return whole.values_list("state", flat=True)
+
+
+def switch_of(
+    provider: Provider,
+    user: User,
+    state: Dispatch,
+    stops: Sequence[DispatchStop],
+    *,
+    may_switch: bool,
+) -> Switch:
+    waits = counts_waiting([Scope(provider), *map(scope_of, stops)], user) if stops else (0,)
     return Switch(
-        state=str(provider.dispatch),
+        state=str(state),
         url=reverse("dispatch_change") if may_switch else "",
         # While nothing is stopped nothing waits for that.
-        waits=visible_waiting(Scope(provider), user)[:COUNTED].count() if stops else 0,
+        waits=waits[0],
         per_second=settings.ROMULUS_RELEASE_PER_SECOND,
-        stops=tuple(row_of(stop, user) for stop in stops),
+        stops=tuple(
+            row_of(stop, user, number) for stop, number in zip(stops, waits[1:], strict=True)
+        ),
     )
 
 

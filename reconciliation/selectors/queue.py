@@ -10,8 +10,19 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import CharField, Count, Exists, Max, Min, OuterRef, QuerySet, Subquery, Sum
+from django.contrib.auth.models import User
+from django.db.models import (
+    CharField,
+    Count,
+    Exists,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+)
 from django.db.models.functions import Cast
 from django.urls import reverse
 
@@ -44,11 +55,6 @@ from workflows.selectors.paging import address, as_uuid
 from workflows.selectors.words import label_of, title_of
 
 WORDS_SHOWN = 80  # characters of the latest note in a row
-
-
-def needs_you_count(user: User | AnonymousUser) -> int:
-    """How many open holds this person may see; none for nobody."""
-    return access.open_holds(user).count() if isinstance(user, User) else 0
 
 
 def review_page(
@@ -114,14 +120,17 @@ def counted(
     here = condition(looked, user, now)
     counts = {key: Count("pk", filter=condition(each, user, now)) for key, each in wanted.items()}
     return access.open_holds(user).aggregate(
-        all=Count("pk"),
-        shown=Count("pk", filter=here),
-        oldest=Min("opened_at"),
-        versions=Sum("version", filter=here),
-        # An ID as text: the database knows no greatest one of its own kind.
-        newest=Max(Cast("pk", CharField()), filter=here),
-        **counts,
+        all=Count("pk"), oldest=Min("opened_at"), **counts, **told_by(here)
     )
+
+
+def told_by(here: Q) -> dict[str, Any]:
+    return {
+        "shown": Count("pk", filter=here),
+        "versions": Sum("version", filter=here),
+        # An ID as text: the database knows no greatest one of its own kind.
+        "newest": Max(Cast("pk", CharField()), filter=here),
+    }
 
 
 def seen_of(counts: Mapping[str, Any]) -> str:
@@ -132,13 +141,13 @@ def seen_of(counts: Mapping[str, Any]) -> str:
 
 def news_since(user: User, now: datetime, looked: Looked, seen: str) -> str:
     """What happened to the list since it was `seen`: "2 new, 1 settled."; empty for nothing."""
-    counts = counted(user, now, {}, looked)
+    holds = access.open_holds(user).filter(condition(looked, user, now))
+    counts = holds.aggregate(**told_by(Q()))
     if seen == seen_of(counts):
         return ""
     newest, total, _ = (*seen.split("-"), "", "", "")[:3]
     known = as_uuid(newest)
     before = int(total) if total.isdecimal() else 0
-    holds = access.open_holds(user).filter(condition(looked, user, now))
     new = holds.filter(pk__gt=known).count() if known else counts["shown"]
     gone = before - (counts["shown"] - new)
     parts = [f"{new} new"] if new else []

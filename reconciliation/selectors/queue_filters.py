@@ -52,7 +52,7 @@ def of_filters(looked: Looked, user: User, now: datetime) -> Q:
     if looked.provider:
         found &= Q(operation__provider__slug=looked.provider)
     if looked.tenant:
-        found &= Q(run__tenant__slug=looked.tenant) | Q(event__tenant__slug=looked.tenant)
+        found &= Q(tenant__slug=looked.tenant)
     if looked.reason:
         found &= Q(reason=looked.reason)
     if looked.assignee:

@@ -23,10 +23,12 @@ from reconciliation.models import (
     Evidence,
     Hold,
     Operation,
+    Provider,
+    ReviewQueue,
     Transmission,
 )
 from reconciliation.pages import RecordEntry
-from reconciliation.selectors.case import Row, newest
+from reconciliation.selectors.case import Row, newest_first
 from reconciliation.selectors.queue import url_of
 from reconciliation.selectors.record import (
     decision_entry,
@@ -39,20 +41,23 @@ from reconciliation.selectors.record import (
 from reconciliation.selectors.words import (
     DECISIONS,
     clock,
+    give_people,
     listed,
     name_of,
+    next_on_call,
     owner_of,
+    people_of,
     sentence_of,
-    with_owners,
 )
-from reconciliation.services.dispatch import stops_over
+from reconciliation.services.dispatch import stops_in
 from workflows.core.durations import took
 from workflows.core.timeline import Lane, Span
 from workflows.core.words import who
-from workflows.models import Run
+from workflows.models import Run, Worker
 from workflows.pages import CheckedCause, Link, LogEntry
-from workflows.selectors import worker_names
+from workflows.selectors import named
 from workflows.selectors.run_parts import Deed, RunParts
+from workflows.selectors.together import together
 
 OPERATIONS_SHOWN = 50
 # What people do to runs (workflows.services.stopping, migrations), as the log tells it. Of a
@@ -78,7 +83,8 @@ class Rows:
     decisions: Sequence[Decision]
     stops: Sequence[AuditEntry]
     workers: Mapping[UUID, str]
-    switches: Sequence[DispatchStop]
+    switches: Sequence[DispatchStop]  # over the operation that the run is at
+    answering: Sequence[User]  # for that operation's provider
 
     @property
     def unsettled(self) -> Operation | None:
@@ -99,11 +105,12 @@ class Rows:
 
 
 def run_parts(run: Run, user: User | None, *, before: datetime | None) -> RunParts:
-    """What `user`, who may see the run, sees of its operations and holds; nine queries."""
+    """What `user`, who may see the run, sees of its operations and holds; two queries, or one."""
     rows = load(run)
     past = rows if before is None else load(run, before)
     hold = rows.open_hold
-    owner = owner_of(hold, user, timezone.now()) if hold else None
+    now = timezone.now()
+    owner = owner_of(hold, user, now) if hold else None
     return RunParts(
         lanes=lanes(rows),
         spans=hold_spans(rows),
@@ -116,8 +123,17 @@ def run_parts(run: Run, user: User | None, *, before: datetime | None) -> RunPar
         causes=causes(rows),
         why_paused=reason_of(rows, "run paused"),
         why_cancelled=reason_of(rows, CANCELLED),
+        turns=tuple(turns(rows, now)),
         seen=repr([each.state for each in rows.operations] + [len(rows.evidence), len(rows.holds)]),
     )
+
+
+def turns(rows: Rows, now: datetime) -> Iterator[datetime]:
+    """When somebody else is on call, or a switch ends."""
+    yield from (stop.until for stop in rows.switches if stop.until is not None)
+    change = next_on_call(rows.open_hold, now) if rows.open_hold else None
+    if change is not None:
+        yield change
 
 
 def load(run: Run, before: datetime | None = None) -> Rows:
@@ -126,24 +142,51 @@ def load(run: Run, before: datetime | None = None) -> Rows:
     def past(rows: QuerySet[Row], time: str) -> QuerySet[Row]:
         return rows if before is None else rows.filter(**{f"{time}__lt": before})
 
-    sent = Transmission.objects.filter(operation__run=run)
-    seen = Evidence.objects.filter(operation__run=run).select_related("operation__provider")
-    held = Hold.objects.filter(run=run).select_related("queue", "assignee")
-    operations = run.operations.select_related("provider__default_queue").prefetch_related(
-        "provider__default_queue__owners"
+    operations = past(run.operations.all(), "created_at")
+    sent = past(Transmission.objects.filter(operation__run=run), "started_at")
+    seen = past(Evidence.objects.filter(operation__run=run), "observed_at")
+    held = past(Hold.objects.filter(run=run), "opened_at")
+    decided = past(Decision.objects.filter(hold__run=run), "at")
+    providers = Provider.objects.filter(pk__in=run.operations.order_by().values("provider"))
+    answering = ReviewQueue.owners.through.objects.filter(
+        reviewqueue__in=providers.values("default_queue"), user__is_active=True
     )
-    transmissions = newest(past(sent, "started_at"), "started_at")
-    shown = newest(past(operations, "created_at"), "created_at", OPERATIONS_SHOWN)
+    lists = together(
+        newest_first(operations.select_related("provider"), "created_at", OPERATIONS_SHOWN),
+        newest_first(sent, "started_at"),
+        newest_first(seen.select_related("operation__provider"), "recorded_at"),
+        newest_first(held.select_related("queue", "assignee"), "opened_at"),
+        newest_first(decided, "at"),
+        newest_first(past(stops_of(run), "at"), "seq"),
+        Worker.objects.filter(pk__in=sent.order_by().values("worker")),
+        stops_in(run.tenant_id, providers.values("pk")),
+        answering.select_related("user"),
+        *people_of(held),
+    )
+    shown, transmissions, evidence, holds, decisions, stops = (rows[::-1] for rows in lists[:6])
+    known, switches, answer, owners, shifts = lists[6:]
+    give_people(holds, owners, shifts)
+    of_id = {operation.pk: operation for operation in shown}
+    for hold in holds:  # why one was closed is told from these
+        hold.run, hold.operation = run, of_id.get(hold.operation_id) or hold.operation
+    for operation in shown:
+        operation.run = run
+    unsettled = unsettled_among(shown)
     return Rows(
         run=run,
         operations=shown,
         transmissions=transmissions,
-        evidence=newest(past(seen, "observed_at"), "recorded_at"),
-        holds=newest(past(held.prefetch_related(*with_owners()), "opened_at"), "opened_at"),
-        decisions=newest(past(Decision.objects.filter(hold__run=run), "at"), "at"),
-        stops=newest(past(stops_of(run), "at"), "seq"),
-        workers=worker_names(row.worker for row in transmissions),
-        switches=switches_over(run, unsettled_among(shown)),
+        evidence=evidence,
+        holds=holds,
+        decisions=decisions,
+        stops=stops,
+        workers=named((row.worker for row in transmissions), known),
+        switches=[each for each in switches if unsettled and concerns(each, unsettled)],
+        answering=[
+            each.user
+            for each in answer
+            if unsettled and each.reviewqueue_id == unsettled.provider.default_queue_id
+        ],
     )
 
 
@@ -152,10 +195,10 @@ def unsettled_among(operations: Sequence[Operation]) -> Operation | None:
     return found[-1] if found else None
 
 
-def switches_over(run: Run, operation: Operation | None) -> Sequence[DispatchStop]:
-    if operation is None:
-        return ()
-    return stops_over(operation.provider_id, run.tenant_id, operation.action)
+def concerns(stop: DispatchStop, operation: Operation) -> bool:
+    """Whether a switch of the operation's tenant, or of all, covers it."""
+    of_provider = stop.provider_id in (None, operation.provider_id)
+    return of_provider and stop.action in ("", operation.action)
 
 
 def stops_of(run: Run) -> QuerySet[AuditEntry]:
@@ -336,9 +379,7 @@ def owner_of_dispatch(rows: Rows) -> str:
     """Who answers for a provider that nothing is sent to; empty while dispatch is on."""
     if rows.unsettled is None or not rows.switches:
         return ""
-    queue = rows.unsettled.provider.default_queue
-    owners = [user for user in queue.owners.all() if user.is_active] if queue else []
-    return listed([name_of(user) for user in owners])
+    return listed([name_of(user) for user in rows.answering])
 
 
 def dispatch(rows: Rows, operation: Operation) -> CheckedCause:

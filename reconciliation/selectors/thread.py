@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Subquery
 from django.urls import reverse
 
 from reconciliation import access
@@ -16,6 +16,7 @@ from reconciliation.core.review_work import NoteKind
 from reconciliation.core.states import HoldState
 from reconciliation.models import CaseNote, Hold, Reminder
 from reconciliation.queue_pages import Note, Thread
+from workflows.selectors.together import together
 
 NOTES_SHOWN = 100
 
@@ -28,14 +29,21 @@ LEADS = {
 
 
 def thread_at(
-    case: Mapping[str, Any], user: User, now: datetime, *, error: str = "", typed: str = ""
+    case: Mapping[str, Any],
+    user: User,
+    now: datetime,
+    *,
+    of: UUID | None = None,
+    error: str = "",
+    typed: str = "",
 ) -> Thread | None:
     """The thread of the latest hold of a case; None where `user` may see no hold of it.
 
-    It holds what was said about earlier holds of the same case too. Three queries.
+    It holds what was said about earlier holds of the same case too. One query.
 
     Args:
         case: which holds are of it.
+        of: the hold, where another than the latest is meant.
         error, typed: of a comment that was not kept.
     """
     mine = Reminder.objects.filter(hold=OuterRef("pk"), person=user, ended_at=None)
@@ -45,14 +53,29 @@ def thread_at(
         .select_related("queue")
         .annotate(reminder=Subquery(mine.values("at")))
     )
-    hold = holds.order_by("-opened_at", "-pk").first()
-    return thread_of(hold, user, now, error, typed) if hold else None
+    holds = holds.filter(pk=of) if of else holds
+    notes = CaseNote.objects.filter(**{f"hold__{name}": value for name, value in case.items()})
+    found, newest = together(
+        holds.order_by("-opened_at", "-pk")[:1],
+        notes.order_by("-at", "-pk")[: NOTES_SHOWN + 1],
+    )
+    return thread_of(found[0], newest, user, now, error, typed) if found else None
 
 
-def thread_of(hold: Hold, user: User, now: datetime, error: str, typed: str) -> Thread:
+def case_of(hold: Hold) -> Mapping[str, Any]:
+    """Which holds are of the same case."""
+    if hold.operation_id is not None:
+        return {"operation": hold.operation_id}
+    if hold.run_id is not None:
+        return {"run": hold.run_id, "operation": None}
+    return {"event": hold.event_id}
+
+
+def thread_of(
+    hold: Hold, newest: Sequence[CaseNote], user: User, now: datetime, error: str, typed: str
+) -> Thread:
     decides, assigns = access.may_decide(user, hold), access.may_assign(user, hold)
     is_open = hold.state == HoldState.OPEN
-    newest = list(notes_of(hold).order_by("-at", "-pk")[: NOTES_SHOWN + 1])
     shown = newest[:NOTES_SHOWN][::-1]
     notes = tuple(note_of(row, user, shown) for row in shown)
     snoozed = hold.snoozed_until is not None and hold.snoozed_until > now
@@ -73,15 +96,6 @@ def thread_of(hold: Hold, user: User, now: datetime, error: str, typed: str) -> 
         error=error,
         typed=typed,
     )
-
-
-def notes_of(hold: Hold) -> QuerySet[CaseNote]:
-    """What was said about the case of a hold."""
-    if hold.operation_id is not None:
-        return CaseNote.objects.filter(hold__operation=hold.operation_id)
-    if hold.run_id is not None:
-        return CaseNote.objects.filter(hold__run=hold.run_id, hold__operation=None)
-    return CaseNote.objects.filter(hold__event=hold.event_id)
 
 
 def note_of(row: CaseNote, user: User, among: Sequence[CaseNote]) -> Note:

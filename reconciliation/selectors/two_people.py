@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from reconciliation import access
 from reconciliation.core import standing
+from reconciliation.core.standing import Standing
 from reconciliation.core.states import DecisionKind
 from reconciliation.decision_pages import DecisionOption, Need, ProposalShown, VerdictForm
 from reconciliation.models import Hold
@@ -62,16 +63,16 @@ def for_two(option: DecisionOption, hold: Hold | None, seconds: Seconds) -> Deci
 
 def proposal_shown(
     ground: Ground,
-    user: User,
     options: Sequence[DecisionOption],
     attempted: Attempted,
+    stands: Standing,
 ) -> ProposalShown | None:
-    """The open proposal of a hold, whose queue and operation come with it, as `user` sees it."""
+    """The open proposal of a hold, whose queue and operation come with it, as it is shown to
+    somebody who `stands` so to the hold."""
     hold, proposal = ground.hold, ground.hold.proposal
     if proposal is None:
         return None
     void = why_void(ground, proposal)
-    stands = access.standing_of(user, hold)
     option = next((each for each in options if each.kind == proposal.kind), None)
     may_settle = not void and not standing.why_not_confirm(stands)
     form = None

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Prefetch
+from django.db.models import Prefetch, QuerySet
 
 from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, HoldReason, Sentence
+from reconciliation.core.rota import changes_at
 from reconciliation.core.states import DecisionKind
 from reconciliation.decision_pages import Recorded
-from reconciliation.models import Decision, DecisionProposal, Hold, Operation, Shift
+from reconciliation.models import (
+    Decision,
+    DecisionProposal,
+    Hold,
+    Operation,
+    ReviewQueue,
+    Shift,
+)
 from reconciliation.pages import Owner, Window
 from reconciliation.services.providers import contract_of
-from reconciliation.services.rota import on_call_at
+from reconciliation.services.rota import on_call_at, rota_of
 
 SOON = timedelta(hours=1)
 
@@ -75,9 +84,29 @@ def name_of(user: User) -> str:
     return user.get_full_name() or user.get_username()
 
 
-def with_owners() -> tuple[str, Any]:
+def with_owners() -> tuple[Any, Any]:
     """What `owner_of` reads of a hold's queue, to be fetched with the hold; two queries."""
-    return "queue__owners", Prefetch("queue__shifts", Shift.objects.select_related("person"))
+    shifts = Shift.objects.select_related("person")
+    return (
+        Prefetch("queue__owners", to_attr="its_owners"),
+        Prefetch("queue__shifts", shifts, to_attr="its_shifts"),
+    )
+
+
+def people_of(holds: QuerySet[Hold]) -> tuple[QuerySet[Any], QuerySet[Shift]]:
+    """The same for what is read `together`: owners and shifts of the queues of `holds`."""
+    queues = holds.order_by().values("queue")
+    owners = ReviewQueue.owners.through.objects.filter(reviewqueue__in=queues)
+    shifts = Shift.objects.filter(queue__in=queues)
+    return owners.select_related("user"), shifts.select_related("person")
+
+
+def give_people(holds: Iterable[Hold], owners: Iterable[Any], shifts: Iterable[Shift]) -> None:
+    """Put what `people_of` has found where `owner_of` reads it."""
+    for queue in (hold.queue for hold in holds if hold.queue is not None):
+        known: Any = queue
+        known.its_owners = [each.user for each in owners if each.reviewqueue_id == queue.pk]
+        known.its_shifts = [each for each in shifts if each.queue_id == queue.pk]
 
 
 def owner_of(hold: Hold, user: User | None, now: datetime) -> Owner | None:
@@ -88,7 +117,8 @@ def owner_of(hold: Hold, user: User | None, now: datetime) -> Owner | None:
     """
     if hold.assignee is not None:
         return Owner(name_of(hold.assignee), you=hold.assignee == user)
-    on_call = on_call_at(hold.queue.shifts.all(), now) if hold.queue else []
+    queue: Any = hold.queue
+    on_call = on_call_at(queue.its_shifts, now) if queue else []
     if on_call:
         return Owner(name_of(on_call[0]), you=on_call[0] == user, on_call=True)
     owners = owners_of(hold)
@@ -99,9 +129,16 @@ def owner_of(hold: Hold, user: User | None, now: datetime) -> Owner | None:
     return Owner(hold.queue.name, group=True, you=user in owners)
 
 
+def next_on_call(hold: Hold, now: datetime) -> datetime | None:
+    """When somebody else is on call for a hold, whose queue comes as for `owner_of`."""
+    queue: Any = hold.queue
+    return changes_at(rota_of(queue.its_shifts), now) if queue else None
+
+
 def owners_of(hold: Hold) -> list[User]:
     """The active owners of the hold's queue, which were loaded with it."""
-    return [user for user in hold.queue.owners.all() if user.is_active] if hold.queue else []
+    queue: Any = hold.queue
+    return [user for user in queue.its_owners if user.is_active] if queue else []
 
 
 def window_of(operation: Operation, now: datetime) -> Window:

@@ -10,6 +10,7 @@ A write without a policy and without an approval step is allowed, and nothing is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -23,7 +24,7 @@ from reconciliation.core.contracts import Contract
 from reconciliation.core.errors import AuthorisationLapsed, DecisionPointUnasked
 from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
 from reconciliation.core.states import HoldState, OperationState, TransmissionState
-from reconciliation.models import Operation
+from reconciliation.models import Hold, Operation
 from reconciliation.sealing import unseal
 from reconciliation.services.decision_points import ask_decision_point
 from reconciliation.services.providers import adapter_of
@@ -168,11 +169,18 @@ def authorise(operation: Operation, claim: Claim, elsewhere: Elsewhere, now: dat
     record(asking, verdict, Asked.WRITE)
 
 
-def still_lapsed(operation: Operation) -> bool:
+def still_lapsed(operation: Operation, holds: Sequence[Hold] | None = None) -> bool:
     """Whether what the operation is held for stands as far as the built-in boundary says now, so
-    that sending it again would only hold it again. What others say is asked at the write."""
-    lapsed = operation.holds.filter(state=HoldState.OPEN, reason=LAPSED)
-    if operation.state != OperationState.HELD or not lapsed.exists():
+    that sending it again would only hold it again. What others say is asked at the write.
+
+    Args:
+        holds: those of the operation, where they were read already.
+    """
+    if operation.state != OperationState.HELD:
+        return False
+    if holds is None:
+        holds = list(operation.holds.filter(state=HoldState.OPEN))
+    if not any(hold.state == HoldState.OPEN and hold.reason == LAPSED for hold in holds):
         return False
     root = operation.proposal.root if operation.proposal else None
     proposal = in_force(root) if root else None

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Q, QuerySet, When
 from django.db.models.functions import Now
 
 from reconciliation.core.errors import InvalidDecision
@@ -77,24 +77,28 @@ class Scope:
 # --- what is stopped --------------------------------------------------------------------------
 
 
-def stops_over(provider: UUID, tenant: UUID, action: str) -> list[DispatchStop]:
-    """The switches in force over an operation, the strictest first. One query."""
+def stops_over(provider: UUID, tenant: UUID, action: str) -> QuerySet[DispatchStop]:
+    """The switches in force over an operation, the strictest first."""
+    return stops_in(tenant, [provider]).filter(Q(action="") | Q(action=action))
+
+
+def stops_in(tenant: UUID, providers: Any) -> QuerySet[DispatchStop]:
+    """Those over any action of a tenant at any of `providers`, IDs or a query for them."""
     stops = DispatchStop.objects.select_related("provider", "tenant").filter(
-        Q(provider=None) | Q(provider=provider),
+        Q(provider=None) | Q(provider__in=providers),
         Q(tenant=None) | Q(tenant=tenant),
-        Q(action="") | Q(action=action),
         Q(until=None) | Q(until__gt=Now()),
     )
-    return sorted(stops, key=lambda stop: (stop.state != Dispatch.OFF, stop.at))
+    return stops.order_by(Case(When(state=Dispatch.OFF, then=0), default=1), "at")
 
 
-def stops_of(operation: Operation) -> list[DispatchStop]:
+def stops_of(operation: Operation) -> QuerySet[DispatchStop]:
     return stops_over(operation.provider_id, operation.run.tenant_id, operation.action)
 
 
 def dispatch_of(operation: Operation) -> Dispatch:
     """Whether something may be sent for `operation`, as far as switches say."""
-    return strictest(stops_of(operation))
+    return strictest(list(stops_of(operation)))
 
 
 def strictest(stops: Sequence[DispatchStop]) -> Dispatch:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from reconciliation.models import DecisionDraft
@@ -46,6 +47,10 @@ def forget(user: User, case: UUID) -> None:
     DecisionDraft.objects.filter(user=user, case=case).delete()
 
 
+def drafts_of(user: User, case: UUID) -> QuerySet[DecisionDraft]:
+    """What `user` has typed on `case` and not sent: one at most."""
+    return DecisionDraft.objects.filter(user=user, case=case)
+
+
 def draft_of(user: User, case: UUID) -> DecisionDraft | None:
-    """What `user` has typed on `case` and not sent."""
-    return DecisionDraft.objects.filter(user=user, case=case).first()
+    return drafts_of(user, case).first()

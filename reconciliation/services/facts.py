@@ -4,33 +4,49 @@ where the effect is proven, for nothing is sent any more then."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cryptography.fernet import InvalidToken
 
 from reconciliation.core.contracts import Meaning, Retry
 from reconciliation.core.facts import Facts, Known, Sent
 from reconciliation.core.states import EvidenceKind, OperationState, TransmissionState
-from reconciliation.models import Evidence, Operation, Transmission
+from reconciliation.models import DispatchStop, Evidence, Hold, Operation, Transmission
 from reconciliation.sealing import unseal
 from reconciliation.services.authorise import Lapse, still_lapsed
-from reconciliation.services.dispatch import dispatch_of
+from reconciliation.services.dispatch import dispatch_of, strictest
 from reconciliation.services.ledger import is_written_down
 from reconciliation.services.providers import contract_of, is_in_scope, missing_of
 
 
-def load_facts(operation: Operation, seen: Sequence[Evidence] = ()) -> Facts:
+@dataclass(frozen=True)
+class Rows:
+    """All that is written down of an operation, in the order in which it came."""
+
+    transmissions: Sequence[Transmission]
+    evidence: Sequence[Evidence]
+    holds: Sequence[Hold]
+    stops: Sequence[DispatchStop]  # in force over it, the strictest first
+
+
+def load_facts(
+    operation: Operation, seen: Sequence[Evidence] = (), rows: Rows | None = None
+) -> Facts:
     """Return what is known about `operation`, whose provider and contract are loaded with it.
 
     Args:
         seen: what was learnt since, and is written down with what follows from it.
+        rows: where they were read already.
     """
-    facts = facts_to_move(operation, seen)
-    return with_what_bars(facts, operation) if is_proven(facts) else facts
+    facts = facts_to_move(operation, seen, rows=rows)
+    return with_what_bars(facts, operation, rows=rows) if is_proven(facts) else facts
 
 
 def facts_to_move(
-    operation: Operation, seen: Sequence[Evidence] = (), lapse: Lapse | None = None
+    operation: Operation,
+    seen: Sequence[Evidence] = (),
+    lapse: Lapse | None = None,
+    rows: Rows | None = None,
 ) -> Facts:
     """The same for whoever only acts on it: whether something might be sent is not asked where the
     effect is proven, since `decide` does not ask that then.
@@ -44,8 +60,8 @@ def facts_to_move(
         contract=contract_of(operation),
         state=OperationState(operation.state),
         opened_at=operation.created_at,
-        sent=sent_so_far(operation) if kept else (),
-        known=(*(known_so_far(operation) if kept else ()), *map(as_known, seen)),
+        sent=sent_so_far(operation, rows) if kept else (),
+        known=(*(known_so_far(operation, rows) if kept else ()), *map(as_known, seen)),
         replay_not_after=operation.replay_not_after,
         replay_trusted=bool(provider.replay_trust),
         look_up_trusted=bool(provider.look_up_trust),
@@ -54,34 +70,40 @@ def facts_to_move(
         send_again=operation.send_again_at,
         cancelling=operation.run.cancel_asked_at is not None,
     )
-    return facts if is_proven(facts) else with_what_bars(facts, operation, lapse)
+    return facts if is_proven(facts) else with_what_bars(facts, operation, lapse, rows)
 
 
 def is_proven(facts: Facts) -> bool:
     return any(known.completes for known in facts.known)
 
 
-def with_what_bars(facts: Facts, operation: Operation, lapse: Lapse | None = None) -> Facts:
+def with_what_bars(
+    facts: Facts, operation: Operation, lapse: Lapse | None = None, rows: Rows | None = None
+) -> Facts:
     """What stands against sending it: dispatch, what provider and operation lack, and what the
     boundary has said."""
     elsewhere = not is_in_scope(operation)
     lacks = missing_of(operation.provider, operation.run.tenant_id)
     return replace(
         facts,
-        dispatch=dispatch_of(operation),
+        dispatch=dispatch_of(operation) if rows is None else strictest(rows.stops),
         missing=lacks + missing_for(operation, elsewhere),
         elsewhere=elsewhere,
-        authorised=not still_lapsed(operation) if lapse is None else lapse.precondition_alone,
+        authorised=not still_lapsed(operation, rows.holds if rows else None)
+        if lapse is None
+        else lapse.precondition_alone,
         precondition_holds=lapse is None or not lapse.precondition_alone,
     )
 
 
-def sent_so_far(operation: Operation) -> tuple[Sent, ...]:
-    return tuple(as_sent(row) for row in operation.transmissions.order_by("number"))
+def sent_so_far(operation: Operation, rows: Rows | None) -> tuple[Sent, ...]:
+    sent = rows.transmissions if rows else operation.transmissions.order_by("number")
+    return tuple(map(as_sent, sent))
 
 
-def known_so_far(operation: Operation) -> tuple[Known, ...]:
-    return tuple(as_known(row) for row in operation.evidence.order_by("recorded_at", "id"))
+def known_so_far(operation: Operation, rows: Rows | None) -> tuple[Known, ...]:
+    known = rows.evidence if rows else operation.evidence.order_by("recorded_at", "id")
+    return tuple(map(as_known, known))
 
 
 def missing_for(operation: Operation, elsewhere: bool) -> tuple[str, ...]:

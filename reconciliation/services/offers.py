@@ -73,8 +73,8 @@ def offers_on(hold: Hold) -> Sequence[Option]:
 def offer_on_run(hold: Hold, kind: DecisionKind) -> Option:
     if kind is DecisionKind.TRY_AGAIN and hold.reason in HOPELESS:
         return Option(kind, False, *HOPELESS[hold.reason])
-    unsettled = hold.held_run.operations.exclude(state__in=SETTLED).exists()
-    if kind is DecisionKind.FAIL_RUN and unsettled:
+    unsettled = hold.held_run.operations.exclude(state__in=SETTLED)
+    if kind is DecisionKind.FAIL_RUN and unsettled.exists():
         return Option(
             kind,
             False,

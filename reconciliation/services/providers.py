@@ -9,6 +9,7 @@ from uuid import UUID
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
+from django.db.models import Q
 
 from reconciliation import access
 from reconciliation.adapters.base import Adapter, Connection
@@ -189,14 +190,15 @@ def has_owner(
     provider: Provider, tenant: UUID | None, decided: Collection[UUID] | None = None
 ) -> bool:
     """Whether somebody answers for its holds, of `tenant` or of any, and may decide them."""
-    queues = [
-        queue
+    if decided is None:
+        queues = ReviewQueue.objects.filter(Q(pk=provider.default_queue_id) | Q(provider=provider))
+        of_tenant = Q() if tenant is None else Q(tenant=None) | Q(tenant=tenant)
+        return bool(access.with_deciders(queues.filter(of_tenant).values("pk")))
+    return any(
+        queue.pk in decided
         for queue in queues_of(provider)
         if tenant is None or queue.tenant_id in (None, tenant)
-    ]
-    if decided is None:
-        decided = access.with_deciders(queues)
-    return any(queue.pk in decided for queue in queues)
+    )
 
 
 def queues_of(provider: Provider) -> list[ReviewQueue]:

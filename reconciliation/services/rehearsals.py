@@ -169,7 +169,7 @@ def stand_in_for(sandbox: Sandbox, base_url: str) -> Provider:
     if sandbox.stand_in is None:
         sandbox.stand_in = stand_in
         sandbox.save(update_fields=["stand_in"])
-    stops = stops_over(stand_in.pk, tenant_of_rehearsals().pk, sandbox.action)
+    stops = list(stops_over(stand_in.pk, tenant_of_rehearsals().pk, sandbox.action))
     if strictest(stops) is not Dispatch.ON:
         raise InvalidProvider(
             f"dispatch is {strictest(stops)} for {stand_in.slug}, or for everything: nothing would "

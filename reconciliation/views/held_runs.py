@@ -17,7 +17,6 @@ from reconciliation.models import Hold
 from reconciliation.selectors import held_run_page
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
 from reconciliation.selectors.thread import thread_at
-from reconciliation.selectors.words import with_owners
 from reconciliation.views.deciding import (
     Context,
     DecidedCase,
@@ -34,8 +33,7 @@ from workflows.views.requests import SignedIn
 @require_safe
 def held_run(request: SignedIn, run: UUID) -> HttpResponse:
     """The case of a run that is, or was last, held itself."""
-    found = hold_for(request, run)
-    return render(request, "reconciliation/held_run.html", context_of(request, found))
+    return render(request, "reconciliation/held_run.html", context_of(request, run))
 
 
 @login_required
@@ -68,9 +66,7 @@ def held_run_draft(request: SignedIn, run: UUID) -> HttpResponse:
 
 def visible(request: SignedIn, run: UUID) -> QuerySet[Hold]:
     holds = access.visible_holds(request.user).filter(run=run, operation=None)
-    return holds.select_related("run", "queue", "assignee", "proposal__by").prefetch_related(
-        *with_owners()
-    )
+    return holds.select_related("run", "queue", "assignee", "proposal__by")
 
 
 def hold_for(request: SignedIn, run: UUID) -> Hold:
@@ -88,15 +84,14 @@ def case_of(request: SignedIn, run: UUID) -> DecidedCase:
         url=reverse("held_run", args=[found.run_id]),
         template="reconciliation/held_run.html",
         decided="reconciliation/_run_decided.html",
-        context=partial(context_of, request, found),
+        context=partial(context_of, request, run),
         hold=lambda hold: visible(request, run).filter(pk=hold).first(),
     )
 
 
-def context_of(request: SignedIn, found: Hold, attempted: Attempted = NOTHING_ATTEMPTED) -> Context:
+def context_of(request: SignedIn, run: UUID, attempted: Attempted = NOTHING_ATTEMPTED) -> Context:
     """One context for the page and its fragments, read anew."""
-    now = database_now()
-    found = hold_for(request, found.held_run.pk)
+    now, found = database_now(), hold_for(request, run)
     return {
         "page": held_run_page(found, request.user, now, attempted),
         # Asked for by the whole page alone.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache, partial
+from http import HTTPStatus
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -12,10 +14,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from reconciliation import access
-from reconciliation.core.states import HoldState
-from reconciliation.models import Operation
-from reconciliation.selectors import operation_page
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
+from reconciliation.selectors.case import load_case
+from reconciliation.selectors.operation_page import page_of_case
+from reconciliation.selectors.operation_stamp import operation_stamp, turns_at
 from reconciliation.selectors.thread import thread_at
 from reconciliation.services.asking import ask_for, may_ask
 from reconciliation.views.deciding import (
@@ -26,21 +28,25 @@ from reconciliation.views.deciding import (
     keep_draft,
     second,
 )
-from workflows.services.clock import database_now
-from workflows.views.requests import SeeOther, SignedIn, asks_for, nothing_new
+from workflows.selectors.stamps import Stamp
+from workflows.views.requests import Seen, SeeOther, SignedIn, asks_for
 
 
 @login_required
 @require_safe
 def operation(request: SignedIn, operation: UUID) -> HttpResponse:
     """The case, or what is new of it."""
-    found = access.operation_for(request.user, operation)
-    context = context_of(request, found)
-    if asks_for(request, "live"):
-        return nothing_new(request, context["page"].seen) or render(
-            request, "reconciliation/_refreshed.html", context
-        )
-    return render(request, "reconciliation/operation.html", context)
+    polled, before = asks_for(request, "live"), Seen.by(request)
+    stamp = operation_stamp(request.user, operation)
+    if polled and before.is_of(stamp):
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    context = context_of(request, operation, stamp=stamp)
+    if not polled:
+        return render(request, "reconciliation/operation.html", context)
+    context["news"] = before.shown != context["shown"]
+    if not context["news"] and not stamp.rows:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return render(request, "reconciliation/_refreshed.html", context)
 
 
 @login_required
@@ -79,7 +85,7 @@ def operation_ask(request: SignedIn, operation: UUID) -> HttpResponse:
     ask_for(found, request.user)
     if not request.htmx:
         return SeeOther(f"{reverse('operation', args=[found.pk])}#says")
-    return render(request, "reconciliation/_refreshed.html", context_of(request, found))
+    return render(request, "reconciliation/_refreshed.html", context_of(request, found.pk))
 
 
 def case_of(request: SignedIn, operation: UUID) -> DecidedCase:
@@ -89,22 +95,31 @@ def case_of(request: SignedIn, operation: UUID) -> DecidedCase:
         url=reverse("operation", args=[found.pk]),
         template="reconciliation/operation.html",
         decided="reconciliation/_decided.html",
-        context=partial(context_of, request, found),
+        context=partial(context_of, request, found.pk),
         hold=lambda hold: found.holds.filter(pk=hold).first(),
     )
 
 
 def context_of(
-    request: SignedIn, found: Operation, attempted: Attempted = NOTHING_ATTEMPTED
+    request: SignedIn,
+    operation: UUID,
+    attempted: Attempted = NOTHING_ATTEMPTED,
+    stamp: Stamp | None = None,
 ) -> Context:
     """One context for the page and all its fragments, read anew."""
-    now = database_now()
-    found = access.operation_for(request.user, found.pk)
-    hold = found.holds.filter(state=HoldState.OPEN).select_related("queue").first()
+    # What changes from here on is news to the first poll.
+    stamp = stamp or operation_stamp(request.user, operation)
+    now = stamp.now
+    found = access.operation_for(request.user, operation)
+    case = load_case(found, request.user, now)
+    page = page_of_case(case, attempted)
+    seen = Seen(stamp.rows, int(turns_at(case).timestamp()), page.seen)
     return {
-        "page": operation_page(found, request.user, now, attempted),
+        "page": replace(page, seen=str(seen)),
+        "shown": page.seen,
+        "news": True,
         "now": now,
-        "may_ask": may_ask(found, hold, request.user),
+        "may_ask": may_ask(found, case.hold, request.user),
         # Asked for by the whole page alone.
         "thread": cache(partial(thread_at, {"operation": found}, request.user, now)),
     }

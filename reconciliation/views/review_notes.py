@@ -18,7 +18,7 @@ from reconciliation.models import CaseNote, Hold
 from reconciliation.queue_pages import WorkForm
 from reconciliation.review_forms import AskForm, TextForm
 from reconciliation.selectors.queue import subject_of, url_of
-from reconciliation.selectors.thread import thread_at
+from reconciliation.selectors.thread import case_of, thread_at
 from reconciliation.services.notes import answer, ask, comment
 from reconciliation.views.review_case import page_for
 from reconciliation.views.working import back_from, work
@@ -57,7 +57,7 @@ def shown(request: SignedIn, hold: Hold, *, error: str = "", typed: str = "") ->
     fragment = "reconciliation/_case_notes.html"
     template = fragment if request.htmx else "reconciliation/case_notes.html"
     context = {
-        "thread": thread_at({"pk": hold.pk}, request.user, now, error=error, typed=typed),
+        "thread": thread_at(case_of(hold), request.user, now, of=hold.pk, error=error, typed=typed),
         "title": subject_of(hold),
         "url": url_of(hold),
         "now": now,

@@ -115,13 +115,14 @@ EVIDENCE_COLUMNS = {
     "completes": f"NOT {HELD_HERE}",
     "postcondition": f"CASE WHEN NOT {HELD_HERE} THEN true END",
     "resource": f"CASE WHEN {HELD_HERE} THEN '' ELSE 're_' || s.n || '_' || o.k END",
-    "observed_at": MOMENT.format(ms="20_000 + t.i"),
-    "recorded_at": MOMENT.format(ms="20_000 + t.i"),
+    "observed_at": MOMENT.format(ms="20000 + t.i"),
+    "recorded_at": MOMENT.format(ms="20000 + t.i"),
     "source": "'look-up'",
 }
 HOLD_COLUMNS = {
     "id": HOLD,
     "run": RUN,
+    "tenant": PICKED.format(kind="tenants"),
     "operation": OPERATION.format(k=OPERATIONS_PER_RUN),
     "queue": PICKED.format(kind="queues"),
     "reason": REASON,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from uuid import UUID
 
 from django.template import Context, Library
@@ -28,6 +29,7 @@ ID_TAIL = 6  # people type and compare the last six characters of an ID
 
 
 @register.simple_tag
+@lru_cache(maxsize=256)  # a list shows the same few hundreds of times
 def icon(name: str) -> SafeString:
     """One symbol of the icon file; hidden from screen readers, since words stand beside it."""
     return format_html(

@@ -30,6 +30,7 @@ from tests.factories import (
     settled,
     started_run,
     stranger,
+    wait_until,
 )
 from workflows.services.clock import database_now
 
@@ -191,6 +192,7 @@ def test_markup_in_what_providers_and_people_wrote_is_shown_as_text(
 def test_a_poll_gets_what_is_new_and_nothing_while_nothing_is(
     client: Client, held: Operation
 ) -> None:
+    wait_until(Transmission.objects.get().in_flight_until)
     seen = page_at(client, held).seen
     url = f"{url_of(held)}?seen={seen}"
     assert fragment(client, url, "live").status_code == HTTPStatus.NO_CONTENT

@@ -10,6 +10,8 @@ from urllib.parse import urldefrag, urlsplit
 from django.test import Client
 from django.urls import Resolver404, resolve
 
+from tests.statements import statements
+
 SCHEMES = {"", "http", "https", "mailto"}
 LINKS = {"href", "src", "action", "hx-get", "hx-post", "formaction"}
 AT_MOST = 400
@@ -20,15 +22,21 @@ class Reading(HTMLParser):
     """A page as a browser has it: where it leads, its text, and what is wrong with it."""
 
     links: list[str] = field(default_factory=list)
+    fragments: list[tuple[str, str]] = field(default_factory=list)  # where, and into which element
     text: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     is_whole: bool = False  # not a fragment of one
+    statements: int = 0  # that reading it took
 
     def __post_init__(self) -> None:
         super().__init__(convert_charrefs=True)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.is_whole |= tag == "html"
+        named = {name: value or "" for name, value in attrs}
+        if "hx-get" in named:
+            into = named.get("hx-target", "").removeprefix("#") or named.get("id", "")
+            self.fragments.append((named["hx-get"], into))
         for name, value in attrs:
             if name.startswith("on") or (tag == "img" and value == "x"):
                 self.wrong.append(f"<{tag} {name}={value!r}>")
@@ -54,11 +62,12 @@ def walked(client: Client, of_each_kind: int) -> dict[str, Reading]:
         if not kind or kinds[kind] >= of_each_kind:
             continue
         kinds[kind] += 1
-        answer = client.get(path, follow=True)
+        with statements() as sent:
+            answer = client.get(path, follow=True)
         assert answer.status_code < 500, f"{path}: {answer.status_code}"
         if "html" not in answer.headers.get("Content-Type", ""):
             continue
-        page = read[path] = Reading()
+        page = read[path] = Reading(statements=len(sent))
         page.feed(answer.content.decode())
         for link in page.links:
             there = urldefrag(link).url

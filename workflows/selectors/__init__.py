@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from workflows.selectors.explanations import explain_run, explain_runs, facts_about
 from workflows.selectors.run_steps import step_names
-from workflows.selectors.workers import live_worker_pids, live_workers, worker_names
+from workflows.selectors.workers import live_worker_pids, live_workers, named, worker_names
 
 __all__ = [
     "explain_run",
@@ -17,6 +17,7 @@ __all__ = [
     "facts_about",
     "live_worker_pids",
     "live_workers",
+    "named",
     "step_names",
     "worker_names",
 ]

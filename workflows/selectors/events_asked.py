@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db.models import Model, QuerySet
@@ -58,7 +58,7 @@ def newest_of(
 ) -> tuple[list[Row], bool, bool]:
     """As `paging.newest_first`, of `parts` that are each read from an index of their own.
 
-    Two queries: the IDs of a page of each part, then the rows of `whole` that are shown.
+    One query: of `whole`, those that are in the page of one of the parts.
     """
     if not parts:
         return [], False, False
@@ -68,14 +68,14 @@ def newest_of(
     elif before is not None:
         narrowed = [part.filter(pk__lt=before) for part in parts]
     ids = united([part.order_by(order)[: size + 1] for part in narrowed])
-    ids = sorted(ids, reverse=after is None)
-    more, shown = len(ids) > size, ids[:size]
-    rows = sorted(whole.filter(pk__in=shown), key=lambda row: row.pk, reverse=True)
+    found = list(whole.filter(pk__in=ids).order_by(order)[: size + 1])
+    more, rows = len(found) > size, found[:size]
     if after is not None:
+        rows.reverse()
         return rows, more, True
     return rows, before is not None, more
 
 
-def united(parts: Sequence[QuerySet[Row]]) -> list[UUID]:
-    first, *others = [part.values_list("pk", flat=True) for part in parts]
-    return list(first.union(*others, all=True)) if others else list(first)
+def united(parts: Sequence[QuerySet[Row]]) -> QuerySet[Row, Any]:
+    first, *others = [part.values("pk") for part in parts]
+    return first.union(*others, all=True) if others else first

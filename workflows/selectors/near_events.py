@@ -17,6 +17,7 @@ from workflows.core.near_misses import Expected, NearMiss, Said, likely, near_mi
 from workflows.core.states import EventState
 from workflows.models import Event, Wait
 from workflows.models.event import TO_ACT_ON, UNCONSUMED
+from workflows.selectors.together import together
 
 NEWEST = 500
 LIKELY = 50
@@ -28,36 +29,30 @@ COLUMNS = (
 )
 
 
-def near_to(tenant: UUID, expected: Expected) -> tuple[NearMiss, ...]:
-    """The events of `tenant` that came close to what is expected. Two queries."""
-    same = Event.objects.filter(
-        UNCONSUMED, tenant=tenant, correlation__in=likely(expected.correlation)
+def looked_for(tenant: UUID, expected: Expected) -> tuple[Said | None, bool, tuple[NearMiss, ...]]:
+    """The oldest event that fits and nobody has, and whether other waits could have it too; where
+    there is none, the events of `tenant` that came close. One query."""
+    ours = Event.objects.filter(UNCONSUMED, tenant=tenant)
+    fits = ours.filter(correlation=expected.correlation, type__in=expected.types)
+    fitting, same, newest = together(
+        without_bodies(fits).order_by("received_at", "pk")[:1],
+        without_bodies(ours.filter(correlation__in=likely(expected.correlation)))[:LIKELY],
+        without_bodies(newest_of(tenant))[:NEWEST],
     )
-    among = {event.id: event for event in (*newest(tenant), *said(same[:LIKELY]))}
-    return near_misses(expected, among.values(), SHOWN)
+    if fitting:
+        return said_by(fitting[0]), fitting[0].ambiguous_at is not None, ()
+    among = {event.pk: said_by(event) for event in (*newest, *same)}
+    return None, False, near_misses(expected, among.values(), SHOWN)
 
 
-def newest(tenant: UUID) -> Sequence[Said]:
-    """The newest events of `tenant` that nobody has taken or dismissed."""
-    return said(Event.objects.filter(TO_ACT_ON, tenant=tenant).order_by("-pk")[:NEWEST])
-
-
-def fitting(tenant: UUID, expected: Expected) -> tuple[Said | None, bool]:
-    """The oldest event that fits and nobody has, and whether other waits could have it too."""
-    found = Event.objects.filter(
-        UNCONSUMED, tenant=tenant, correlation=expected.correlation, type__in=expected.types
-    )
-    event = without_bodies(found).order_by("received_at", "pk").first()
-    return (None, False) if event is None else (said_by(event), event.ambiguous_at is not None)
+def newest_of(tenant: UUID) -> QuerySet[Event]:
+    """The events of `tenant` that nobody has taken or dismissed, the newest first."""
+    return Event.objects.filter(TO_ACT_ON, tenant=tenant).order_by("-pk")
 
 
 def without_bodies(events: QuerySet[Event]) -> QuerySet[Event]:
     """With their sources, of which only the name is read."""
     return events.select_related("source").only(*COLUMNS)
-
-
-def said(events: QuerySet[Event]) -> list[Said]:
-    return [said_by(event) for event in without_bodies(events)]
 
 
 def said_by(event: Event) -> Said:
@@ -84,10 +79,7 @@ def near_to_each(waits: Sequence[Wait]) -> dict[UUID, tuple[NearMiss, ...]]:
         return {}
     each = max(NEWEST // len(tenants), LIKELY)
     columns = ("tenant_id", "pk", *COLUMNS)
-    first, *others = [
-        Event.objects.filter(TO_ACT_ON, tenant=tenant).order_by("-pk").values_list(*columns)[:each]
-        for tenant in tenants
-    ]
+    first, *others = [newest_of(tenant).values_list(*columns)[:each] for tenant in tenants]
     by_tenant: dict[UUID, list[Said]] = {tenant: [] for tenant in tenants}
     for tenant, pk, kind, correlation, at, event_id, state, _, source in first.union(
         *others, all=True

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, Count, IntegerField, Q, Value, When
+from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
 from django.urls import reverse
 
 from workflows.core.states import FINAL_RUN_STATES, RunState
@@ -31,17 +32,24 @@ RANKS = {
 }
 
 
-def children_of(run: Run, now: datetime, after: str = "") -> Children | None:
-    """A page of the runs that `run` started, at `now`; None when it started none. Two queries.
+def child_rows(run: Run, after: str = "") -> tuple[QuerySet[Any], QuerySet[Run]]:
+    """How many of its runs are in which state, and a page of them; to be read.
 
     Args:
         after: the page after a row, as `next_url` names it; what names none is the first page.
     """
-    counts = counts_of(run)
+    counted = Run.objects.filter(parent=run).values("state").annotate(number=Count("pk"))
+    return counted.values_list("state", "number"), page_of(run, after)
+
+
+def children_of(
+    run: Run, counted: Iterable[tuple[str, int]], rows: list[Run], now: datetime, after: str = ""
+) -> Children | None:
+    """What those `child_rows` say of the runs that `run` started; None when it started none."""
+    counts = dict(counted)
     if not counts:
         return None
     here = reverse("run", args=[run.pk])
-    rows = page_of(run, after)
     more = len(rows) > CHILDREN_SHOWN
     rows = rows[:CHILDREN_SHOWN]
     last = f"{RANKS[RunState(rows[-1].state)]}.{rows[-1].pk}" if more else ""
@@ -57,17 +65,11 @@ def children_of(run: Run, now: datetime, after: str = "") -> Children | None:
     )
 
 
-def counts_of(run: Run) -> dict[str, int]:
-    """How many of its runs are in which state."""
-    counted = Run.objects.filter(parent=run).values("state").annotate(number=Count("pk"))
-    return dict(counted.values_list("state", "number"))
-
-
 def unfinished_children(run: Run) -> int:
     return Run.objects.filter(parent=run).exclude(state__in=FINAL_RUN_STATES).count()
 
 
-def page_of(run: Run, after: str) -> list[Run]:
+def page_of(run: Run, after: str) -> QuerySet[Run]:
     """One more row than a page has, so that it is known whether there are more."""
     whens = [When(state=state, then=Value(rank)) for state, rank in RANKS.items()]
     rank = Case(*whens, default=Value(0), output_field=IntegerField())
@@ -76,7 +78,7 @@ def page_of(run: Run, after: str) -> list[Run]:
     last = as_uuid(pk)
     if last is not None and of_rank in {str(rank) for rank in RANKS.values()}:
         ranked = ranked.filter(Q(rank__gt=int(of_rank)) | Q(rank=int(of_rank), pk__gt=last))
-    return list(ranked.order_by("rank", "pk")[: CHILDREN_SHOWN + 1])
+    return ranked.order_by("rank", "pk")[: CHILDREN_SHOWN + 1]
 
 
 def row_of(run: Run, child: Run, now: datetime) -> ChildRow:
@@ -103,13 +105,6 @@ def place_in_parent(child: Run, parent: Run | None) -> str:
     noun = "branch" if step is not None and step.kind == "parallel" else "number"
     visit = f", visit {child.parent_visit}" if (child.parent_visit or 1) > 1 else ""
     return f"{child.parent_step}, {noun} {child.parent_index + 1:,}{visit}"
-
-
-def parent_of(run: Run) -> Run | None:
-    """The run that started it, which whoever may see the one may see too: it is its tenant's."""
-    if run.parent_id is None:
-        return None
-    return Run.objects.defer("input").get(pk=run.parent_id)
 
 
 def link_to(run: Run) -> Link:

@@ -6,26 +6,24 @@ they are; of the rest the database counts what there is.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 from uuid import UUID
 
-from django.db.models import (
-    Count,
-    Max,
-    Min,
-    Q,
-)
+from django.db.models import Count, Max, Min, Q, QuerySet
 
 from workflows.core.definitions import Workflow
 from workflows.core.states import AttemptState, OutputForm, RunState
-from workflows.models import Attempt, Run
-from workflows.selectors.run_outputs import outputs_of
+from workflows.models import Attempt, Run, Worker
+from workflows.selectors.run_outputs import late_outputs, latest_outputs
 from workflows.selectors.run_steps import StepSeen, line_of, workflow_of
-from workflows.selectors.workers import worker_names
+from workflows.selectors.workers import named
 
 ATTEMPTS_SHOWN = 200
 
@@ -131,38 +129,73 @@ def left_output(attempt: Attempt) -> bool:
     return attempt.state == AttemptState.COMMITTED and attempt.output_form is not None
 
 
-def history_of(run: Run, *, payloads: bool) -> History:
+@dataclass(frozen=True)
+class Asked:
+    """What a history is made of, still to be read: `rows` are the lists, in their order."""
+
+    run: Run
+    workflow: Workflow | None
+    branch_runs: Sequence[Run]
+    before: datetime | None
+    rows: tuple[QuerySet[Any], ...]
+
+
+def history_rows(run: Run, *, payloads: bool, before: datetime | None = None) -> Asked:
+    """One query where the run has branches, else none.
+
+    Args:
+        before: the newest of the attempts that began before that are read, too.
+    """
     workflow = workflow_of(run)
     branch_runs = branch_runs_of(run, workflow)
-    runs = [run, *branch_runs]
-    totals = totals_of(runs)
-    attempts = attempts_of(run)
-    theirs = attempts_of_branches(branch_runs)
-    chosen = chosen_in(runs, workflow)
+    runs = [run.pk, *(each.pk for each in branch_runs)]
+    newest = Attempt.objects.filter(run=run).order_by("-fence")
+    of_branches = Attempt.objects.filter(run__in=runs[1:]).order_by("-claimed_at")
+    past = newest.filter(claimed_at__lt=before) if before else newest.none()
+    seen = [rows[:ATTEMPTS_SHOWN] for rows in (newest, of_branches, past)]
+    rows = (
+        totals_in(runs),
+        *(each.defer("output") for each in seen),
+        latest_outputs(run, payloads=payloads),
+        late_outputs(run, payloads=payloads),
+        chosen_in(runs, workflow),
+        Worker.objects.filter(
+            Q(pk=run.lease_owner)
+            | functools.reduce(operator.or_, (Q(pk__in=each.values("worker")) for each in seen))
+        ),
+    )
+    return Asked(run, workflow, branch_runs, before, rows)
+
+
+def history_of(asked: Asked, lists: Sequence[list[Any]]) -> tuple[History, History]:
+    """The history that `lists`, the rows of `asked`, tell; and as it was before that moment."""
+    run, workflow, branch_runs = asked.run, asked.workflow, asked.branch_runs
+    counted, newest, of_branches, past, outputs, late, chosen_last, known = lists
+    totals = totals_of(counted)
+    attempts = with_present(run, newest[::-1])
+    theirs = attempts_of_branches(branch_runs, of_branches[::-1])
+    chosen: dict[UUID, dict[str, str]] = defaultdict(dict)
+    for run_id, step, output in chosen_last:
+        chosen[run_id][step] = str(output)
     branches: dict[str, dict[int, BranchRun]] = defaultdict(dict)
     for each in branch_runs:
         branches[each.parent_step][each.parent_index or 0] = BranchRun(
             each, totals[each.pk], theirs[each.pk], chosen[each.pk]
         )
-    seen = (*attempts, *(attempt for their in theirs.values() for attempt in their))
-    return History(
+    seen = (*attempts, *past, *(attempt for their in theirs.values() for attempt in their))
+    workers = {run.lease_owner, *(attempt.worker for attempt in seen)} - {None}
+    history = History(
         run=run,
         steps=steps_of(run, workflow, totals[run.pk]),
         workflow=workflow,
         attempts=attempts,
-        outputs=outputs_of(run, refused=refused_in(totals[run.pk]), payloads=payloads),
+        outputs=sorted([*outputs, *late], key=lambda attempt: attempt.fence),
         totals=totals[run.pk],
-        workers=worker_names({run.lease_owner, *(attempt.worker for attempt in seen)}),
+        workers=named((worker for worker in workers if worker), known),
         chosen=chosen[run.pk],
         branches=branches,
     )
-
-
-def past_of(history: History, before: datetime) -> History:
-    """The same run, with the newest of the attempts that began before `before`."""
-    attempts = attempts_of(history.run, before)
-    workers = worker_names({attempt.worker for attempt in attempts})
-    return replace(history, attempts=attempts, workers=workers)
+    return history, replace(history, attempts=with_present(run, past[::-1], asked.before))
 
 
 def steps_of(
@@ -178,16 +211,15 @@ def steps_of(
 # --- attempts ---------------------------------------------------------------------------------
 
 
-def attempts_of(run: Run, before: datetime | None = None) -> list[Attempt]:
-    """The newest attempts, or those that began before `before`, by ascending fence."""
-    attempts = Attempt.objects.filter(run=run).defer("output")
-    if before is not None:
-        attempts = attempts.filter(claimed_at__lt=before)
-    newest = list(attempts.order_by("-fence")[:ATTEMPTS_SHOWN])[::-1]
+def with_present(
+    run: Run, attempts: list[Attempt], before: datetime | None = None
+) -> list[Attempt]:
+    """The newest ended attempts, by ascending fence, and the one that is under way, if it began
+    before `before`."""
     present = present_attempt(run)
-    if present is not None and (before is None or present.claimed_at < before):
-        newest.append(present)
-    return newest
+    if present is None or (before is not None and present.claimed_at >= before):
+        return attempts
+    return [*attempts, present]
 
 
 def present_attempt(run: Run) -> Attempt | None:
@@ -209,11 +241,11 @@ def present_attempt(run: Run) -> Attempt | None:
     )
 
 
-def totals_of(runs: Sequence[Run]) -> Mapping[UUID, Mapping[str, Totals]]:
-    """Count the ended attempts of each of `runs` by step, in the order in which they began."""
+def totals_in(runs: Sequence[UUID]) -> QuerySet[Any, Any]:
+    """The ended attempts of each of `runs` counted by step, in the order in which they began."""
     committed = Q(state=AttemptState.COMMITTED, output_form__isnull=False)
-    counted = (
-        Attempt.objects.filter(run__in=[run.pk for run in runs])
+    return (
+        Attempt.objects.filter(run__in=runs)
         .values("run_id", "step")
         .annotate(
             tries=Count("pk"),
@@ -226,6 +258,9 @@ def totals_of(runs: Sequence[Run]) -> Mapping[UUID, Mapping[str, Totals]]:
         )
         .order_by("began_at")
     )
+
+
+def totals_of(counted: Iterable[dict[str, Any]]) -> Mapping[UUID, Mapping[str, Totals]]:
     totals: dict[UUID, dict[str, Totals]] = defaultdict(dict)
     for row in counted:
         totals[row["run_id"]][row["step"]] = Totals(
@@ -248,12 +283,11 @@ def branch_runs_of(run: Run, workflow: Workflow | None) -> list[Run]:
     return list(children.order_by(*places, "-parent_visit").distinct(*places))
 
 
-def attempts_of_branches(runs: Sequence[Run]) -> Mapping[UUID, list[Attempt]]:
+def attempts_of_branches(
+    runs: Sequence[Run], attempts: Iterable[Attempt]
+) -> Mapping[UUID, list[Attempt]]:
     found: dict[UUID, list[Attempt]] = defaultdict(list)
-    if not runs:
-        return found
-    attempts = Attempt.objects.filter(run__in=[run.pk for run in runs]).defer("output")
-    for attempt in list(attempts.order_by("-claimed_at")[:ATTEMPTS_SHOWN])[::-1]:
+    for attempt in attempts:
         found[attempt.run_id].append(attempt)
     for run in runs:
         present = present_attempt(run)
@@ -262,20 +296,14 @@ def attempts_of_branches(runs: Sequence[Run]) -> Mapping[UUID, list[Attempt]]:
     return found
 
 
-def chosen_in(runs: Sequence[Run], workflow: Workflow | None) -> Mapping[UUID, Mapping[str, str]]:
-    """Which way each branch step went last: the name of a step is no payload."""
-    found: dict[UUID, dict[str, str]] = defaultdict(dict)
+def chosen_in(runs: Sequence[UUID], workflow: Workflow | None) -> QuerySet[Attempt, Any]:
+    """Which way each branch step went last, as run, step and name: that is no payload."""
     steps = steps_of_kind(workflow, "branch")
-    if not steps:
-        return found
-    outputs = Attempt.objects.outputs().filter(run__in=[run.pk for run in runs], step__in=steps)
+    outputs = Attempt.objects.outputs().filter(run__in=runs, step__in=steps)
     last = outputs.filter(output_form=OutputForm.PLAIN, purged_at=None)
     places = ("run_id", "step")
-    for run, step, output in (
-        last.order_by(*places, "-visit").distinct(*places).values_list("run_id", "step", "output")
-    ):
-        found[run][step] = str(output)
-    return found
+    last = last.order_by(*places, "-visit").distinct(*places)
+    return last.values_list("run_id", "step", "output")
 
 
 def steps_of_kind(workflow: Workflow | None, kind: str) -> Collection[str]:

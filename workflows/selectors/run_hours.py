@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.db.models.functions import TruncHour
 
 from workflows.core.states import RunState
@@ -27,18 +28,26 @@ class RunHours:
     counts: Mapping[RunState, tuple[int, ...]]
 
 
-def run_hours(tenants: Collection[UUID], now: datetime) -> RunHours:
-    """The newest runs of `tenants` that no other run started, up to the hour of `now`."""
+def hours_to(now: datetime) -> tuple[datetime, ...]:
     last = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    hours = tuple(last - timedelta(hours=back) for back in reversed(range(HOURS)))
-    newest = Run.objects.filter(pk__gte=id_at(hours[0])).order_by("-pk")
-    found = (
+    return tuple(last - timedelta(hours=back) for back in reversed(range(HOURS)))
+
+
+def runs_by_hour(tenants: Collection[UUID], now: datetime) -> QuerySet[Run, Any]:
+    """The newest runs of `tenants` that no other run started, up to the hour of `now`: their
+    state, hour and number."""
+    newest = Run.objects.filter(pk__gte=id_at(hours_to(now)[0])).order_by("-pk")
+    return (
         Run.objects.filter(pk__in=newest.values("pk")[:LOOKED_AT], tenant__in=tenants, parent=None)
         .annotate(hour=TruncHour("created_at", tzinfo=UTC))
         .values("hour", "state")
         .annotate(number=Count("pk"))
         .values_list("state", "hour", "number")
     )
+
+
+def run_hours(found: Iterable[tuple[str, datetime, int]], now: datetime) -> RunHours:
+    hours = hours_to(now)
     numbers = {(state, hour): number for state, hour, number in found}
     seen = {state for state, _ in numbers}
     return RunHours(

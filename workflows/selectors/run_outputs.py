@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Case, F, Func, IntegerField, JSONField, QuerySet, Value, When
@@ -16,25 +15,24 @@ REFUSED_SHOWN = 10
 OUTPUT_READ = 8 * 1024
 
 
-def outputs_of(run: Run, *, refused: int, payloads: bool) -> Sequence[Attempt]:
-    """The latest output of each step, and what came too late and is kept as evidence.
+def latest_outputs(run: Run, *, payloads: bool) -> QuerySet[Attempt]:
+    """The latest output of each step.
 
     Without its content where the reader may not see it or it is large. What is sealed or kept as
     an object is not read for a page.
 
     Args:
-        refused: how many attempts were refused.
         payloads: the reader may see what outputs say.
     """
     outputs = Attempt.objects.outputs().filter(run=run)
     latest = outputs.order_by("step", "-visit").distinct("step").values("pk")
-    found = list(with_content(Attempt.objects.filter(pk__in=latest), payloads=payloads))
-    if refused:
-        late = Attempt.objects.filter(
-            run=run, state=AttemptState.SUPERSEDED, output_form__isnull=False
-        )
-        found += with_content(late, payloads=payloads).order_by("-fence")[:REFUSED_SHOWN]
-    return sorted(found, key=lambda attempt: attempt.fence)
+    return with_content(Attempt.objects.filter(pk__in=latest), payloads=payloads)
+
+
+def late_outputs(run: Run, *, payloads: bool) -> QuerySet[Attempt]:
+    """What came too late and is kept as evidence: the newest of it."""
+    late = Attempt.objects.filter(run=run, state=AttemptState.SUPERSEDED, output_form__isnull=False)
+    return with_content(late, payloads=payloads).order_by("-fence")[:REFUSED_SHOWN]
 
 
 def with_content(rows: QuerySet[Attempt], *, payloads: bool) -> QuerySet[Attempt]:

@@ -15,27 +15,29 @@ from workflows.core.explain import explain
 from workflows.core.run_facts import RunFacts, WholePause
 from workflows.core.states import RunState
 from workflows.core.words import who
-from workflows.models import Run
+from workflows.models import Match, Run, Wait
 from workflows.pages import Filter, GraphStep, Paused, RunPage
-from workflows.selectors.explanations import facts_about
+from workflows.selectors.explanations import Known, facts_about
 from workflows.selectors.paging import address
 from workflows.selectors.run_approvals import with_approvals
 from workflows.selectors.run_cards import lease_rows, output_cards
 from workflows.selectors.run_children import (
+    child_rows,
     children_of,
     link_to,
     marks_of,
-    parent_of,
     place_in_parent,
 )
 from workflows.selectors.run_controls import controls_of
 from workflows.selectors.run_graph import graph_of
-from workflows.selectors.run_history import history_of, past_of
+from workflows.selectors.run_history import history_of, history_rows
 from workflows.selectors.run_log import FILTERS, log_page, own_entries
 from workflows.selectors.run_parts import run_parts
+from workflows.selectors.run_stamp import turns_at
 from workflows.selectors.run_timeline import timeline_of
-from workflows.selectors.run_waits import waits_of_run, with_waits
+from workflows.selectors.run_waits import late_beside, wait_rows, waits_shown, with_waits
 from workflows.selectors.run_why import why_of
+from workflows.selectors.together import together
 from workflows.selectors.words import heading
 
 if TYPE_CHECKING:
@@ -56,10 +58,9 @@ def run_page(
     before: datetime | None = None,
     only: str = "",
     children: str = "",
-) -> RunPage:
-    """The page of `run` at `now` for `user`, who may see it, its times in the zone of `now`.
-
-    A bounded number of queries.
+) -> tuple[RunPage, datetime]:
+    """The page of `run` at `now` for `user`, who may see it, its times in the zone of `now`; and
+    until when it stays so while no row of it changes. A bounded number of queries.
 
     Args:
         payloads: this person may see its outputs too.
@@ -68,13 +69,21 @@ def run_page(
         only: narrows the log down, to one of `run_log.FILTERS`.
         children: pages the runs that it started.
     """
-    history = history_of(run, payloads=payloads)
-    waits = waits_of_run(run)
-    past_waits = waits if before is None else waits_of_run(run, before)
+    asked = history_rows(run, payloads=payloads, before=before)
+    counted, started, own_waits, matches, earlier, theirs, *lists = together(
+        *child_rows(run, children),
+        *wait_rows(run),
+        *(wait_rows(run, before) if before else (Wait.objects.none(), Match.objects.none())),
+        *asked.rows,
+    )
+    history, past = history_of(asked, lists)
+    late = late_beside([*own_waits, *earlier])
+    waits = waits_shown(own_waits, matches, late)
+    past_waits = waits_shown(earlier, theirs, late) if before else waits
     parts = with_waits(run_parts(run, user, before=before), waits, past_waits)
     parts = with_approvals(parts, history)
-    facts = facts_about(run, parts)
-    past = history if before is None else past_of(history, before)
+    facts = facts_about(run, parts, Known(own_waits, history.workers))
+    past = past if before else history
     log, older = log_page(chain(own_entries(past, parts), parts.log), before, only)
     leases = lease_rows(history)
     here = Here(
@@ -86,7 +95,7 @@ def run_page(
             "children": children,
         },
     )
-    parent = parent_of(run)
+    parent = run.parent
     page = RunPage(
         id=run.pk,
         title=heading(run),
@@ -112,7 +121,7 @@ def run_page(
         parent=link_to(parent) if parent else None,
         parent_place=place_in_parent(run, parent),
         graph=graph_of(history, parts, now),
-        children=children_of(run, now, children),
+        children=children_of(run, counted, started, now, children),
         waits=waits,
         outputs=output_cards(history, payloads=payloads),
         leases=leases,
@@ -125,7 +134,8 @@ def run_page(
         refused=history.refused,
         moving=is_moving(facts),
     )
-    return replace(page, seen=fingerprint(page, parts.seen))
+    until = turns_at(run, own_waits, parts, now)
+    return replace(page, seen=fingerprint(page, parts.seen)), until
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class RunParts:
         causes: what was looked at besides the run itself, by name; stands in for the run's own.
         why_paused, why_cancelled: the reason that somebody gave for it last.
         seen: changes whenever anything above has changed.
+        turns: when something of it is to be said otherwise though no row changes.
     """
 
     lanes: Mapping[str, Sequence[Lane]] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class RunParts:
     why_paused: str = ""
     why_cancelled: str = ""
     seen: str = ""
+    turns: tuple[datetime, ...] = ()
 
 
 class Source(Protocol):
@@ -67,15 +69,22 @@ class Source(Protocol):
 
 
 _sources: list[Source] = []
+_rows: list[str] = []
 
 
-def register_run_parts(source: Source) -> None:
-    """Let `source(run, user, before=…)` add to each run page what `user` may see.
+def register_run_parts(source: Source, rows: Sequence[str]) -> None:
+    """Let `source(run, user, before=…)` add to each run page what `user` may see; `rows` is what
+    that is made of, for the page's stamp (`stamps.version_of`), of `run` and `object`.
 
     Nobody (None) is a command on this machine, which sees everything. The log's entries are those
     before `before`, when it is given; the rest is as it is now.
     """
     _sources[:] = [source]
+    _rows[:] = rows
+
+
+def rows_of_parts() -> Sequence[str]:
+    return _rows
 
 
 def run_parts(run: Run, user: User | None, *, before: datetime | None = None) -> RunParts:

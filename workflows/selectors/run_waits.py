@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from workflows.core.states import EventState, WaitState
@@ -19,7 +19,7 @@ from workflows.models import Event, Match, Run, Wait
 from workflows.models.event import UNCONSUMED
 from workflows.pages import LogEntry, RunWait, SeenEvent
 from workflows.selectors.run_parts import Deed, RunParts
-from workflows.selectors.wait_facts import with_first_events
+from workflows.selectors.wait_facts import give_first, with_first_events
 
 WAITS_SHOWN = 20
 LATE_SHOWN = 20
@@ -32,13 +32,19 @@ ENDS = {
 }
 
 
-def waits_of_run(run: Run, before: datetime | None = None) -> tuple[RunWait, ...]:
-    """The newest waits of `run`, the newest first; three queries, one where it has none."""
-    waits = with_first_events(Wait.objects.filter(run=run))
+def wait_rows(run: Run, before: datetime | None = None) -> tuple[QuerySet[Wait], QuerySet[Match]]:
+    """The newest waits of `run`, or of those from before, and what each got first; to be read."""
+    waits = Wait.objects.filter(run=run)
     if before is not None:
         waits = waits.filter(started_at__lt=before)
-    rows = list(waits.order_by("-pk")[:WAITS_SHOWN])
-    late = late_beside(rows)
+    return with_first_events(waits.order_by("-pk")[:WAITS_SHOWN])
+
+
+def waits_shown(
+    rows: Sequence[Wait], matches: Sequence[Match], late: Mapping[UUID, Sequence[Event]]
+) -> tuple[RunWait, ...]:
+    """What those rows say, the newest wait first, with what came too late for them."""
+    give_first(rows, matches)
     return tuple(shown(wait, late.get(wait.pk, [])) for wait in rows)
 
 

@@ -29,8 +29,13 @@ def worker_names(workers: Iterable[UUID | None]) -> dict[UUID, str]:
     wanted = {worker for worker in workers if worker is not None}
     if not wanted:
         return {}
-    known = Worker.objects.in_bulk(wanted)
-    return {pk: str(known[pk]) if pk in known else name_of(pk) for pk in wanted}
+    return named(wanted, Worker.objects.filter(pk__in=wanted))
+
+
+def named(wanted: Iterable[UUID], rows: Iterable[Worker]) -> dict[UUID, str]:
+    """What people call each of the `wanted`, whose `rows` were read."""
+    known = {row.pk: str(row) for row in rows}
+    return {pk: known.get(pk) or name_of(pk) for pk in wanted}
 
 
 def name_of(worker: UUID) -> str:

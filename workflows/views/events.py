@@ -13,6 +13,7 @@ from workflows import access
 from workflows.selectors.event_lists import events_page
 from workflows.selectors.event_page import event_page
 from workflows.selectors.events_asked import Asked, Reader
+from workflows.selectors.together import together
 from workflows.services.clock import database_now
 from workflows.views.requests import SignedIn, asks_for, fingerprint, nothing_new
 
@@ -30,11 +31,13 @@ def events(request: SignedIn) -> HttpResponse:
     """The events and open waits of the tenants that this person may see."""
     asked = Asked(**{name: request.GET.get(name, "") for name in NAMES})
     user = request.user
-    tenants = list(access.visible_tenants(user))
+    tenants, sendable = together(
+        access.visible_tenants(user), access.sendable_sources(user).values_list("pk")[:1]
+    )
     reader = Reader(
         tenants=tenants,
         controlled=frozenset(each.pk for each in tenants if access.may_control(user, each)),
-        may_send=access.sendable_sources(user).exists(),
+        may_send=bool(sendable),
     )
     page = events_page(reader, asked)
     known = fingerprint(page)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from http import HTTPStatus
-from typing import Protocol
+from typing import Protocol, Self
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.dateparse import parse_datetime
 from django_htmx.middleware import HtmxDetails
 
+from workflows.selectors.stamps import Stamp
+
+MOST_DIGITS = 12  # of a time in an address
 STOP_POLLING = 286  # htmx: swap this in, and poll no more
 
 
@@ -45,6 +49,34 @@ def asks_for(request: SignedIn, target: str) -> bool:
 def fingerprint(page: object) -> str:
     """Something short that changes whenever what `page` shows has changed."""
     return hashlib.sha256(repr(page).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a poll has seen, as its address says it.
+
+    Attributes:
+        rows: what the page was made of (`workflows.selectors.stamps`).
+        until: when it changes though no row does, in seconds of the epoch.
+        shown: what it showed of what matters.
+    """
+
+    rows: str = ""
+    until: int = 0
+    shown: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.rows}.{self.until}.{self.shown}"
+
+    @classmethod
+    def by(cls, request: SignedIn) -> Self:
+        rows, _, rest = request.GET.get("seen", "").partition(".")
+        until, _, shown = rest.partition(".")
+        return cls(rows, int(until) if until.isdecimal() and len(until) < MOST_DIGITS else 0, shown)
+
+    def is_of(self, stamp: Stamp) -> bool:
+        """Whether the page is what it was; not known of one that moves by itself."""
+        return bool(stamp.rows) and self.rows == stamp.rows and stamp.now.timestamp() < self.until
 
 
 def nothing_new(request: SignedIn, seen: str) -> HttpResponse | None:

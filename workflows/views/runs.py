@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from http import HTTPStatus
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -14,8 +16,9 @@ from workflows.pages import MOST_EXPORTED
 from workflows.selectors.run_export import COLUMNS, run_rows
 from workflows.selectors.run_list import Asked, listed, run_list
 from workflows.selectors.run_page import TRUE_SCALE, run_page
+from workflows.selectors.run_stamp import run_stamp
 from workflows.services.clock import database_now
-from workflows.views.requests import SignedIn, asks_for, fingerprint, moment, nothing_new
+from workflows.views.requests import Seen, SignedIn, asks_for, fingerprint, moment, nothing_new
 from workflows.views.tables import Exported, as_table
 
 
@@ -52,9 +55,13 @@ def asked_by(request: SignedIn) -> Asked:
 @require_safe
 def run(request: SignedIn, run: UUID) -> HttpResponse:
     """One run, or what is new of it."""
+    polled, before = asks_for(request, "live"), Seen.by(request)
+    stamp = run_stamp(request.user, run)
+    if polled and before.is_of(stamp):
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
     found = access.run_for(request.user, run)
-    now = database_now().astimezone(request.profile.zone)
-    page = run_page(
+    now = stamp.now.astimezone(request.profile.zone)
+    page, until = run_page(
         found,
         request.user,
         now,
@@ -65,9 +72,10 @@ def run(request: SignedIn, run: UUID) -> HttpResponse:
         only=request.GET.get("log", ""),
         children=request.GET.get("children", ""),
     )
-    context = {"page": page, "now": now}
-    if asks_for(request, "live"):
-        return nothing_new(request, page.seen) or render(
-            request, "workflows/_refreshed.html", context
-        )
-    return render(request, "workflows/run.html", context)
+    seen = Seen(stamp.rows, int(until.timestamp()), page.seen)
+    context = {"page": replace(page, seen=str(seen)), "now": now}
+    if not polled:
+        return render(request, "workflows/run.html", context)
+    if not stamp.rows and before.shown == page.seen:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return render(request, "workflows/_refreshed.html", context)

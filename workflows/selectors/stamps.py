@@ -1,0 +1,59 @@
+"""Whether anything that a page shows has changed, for the price of one question.
+
+A stamp is made of the rows that a page is made of: for each table how many there are, the sum of
+the transactions that wrote them as they are (PostgreSQL's own `xmin`), and where they lie. A row
+that is written again counts with a later transaction than any other, so that a sum can return only
+where a row is gone, and then the number is another. Whoever changes what a page reads adds it to
+its stamp: the tests compare the tables of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What a page is made of at `now`, the database's time.
+
+    Attributes:
+        rows: changes whenever one of its rows does; empty where the page moves by itself.
+    """
+
+    now: datetime
+    rows: str
+
+
+def version_of(table: str, where: str) -> str:
+    """The SQL for the version of those rows of `table`."""
+    # Both are constants of our own.
+    return (
+        "(SELECT concat_ws('.', count(*), sum(it.xmin::text::bigint),"  # noqa: S608
+        f" sum(hashtext(it.ctid::text))) FROM {table} it WHERE {where})"
+    )
+
+
+# Who reads it, and what they may see.
+READER = (
+    version_of("auth_user", "it.id = %(user)s"),
+    version_of("auth_user_groups", "it.user_id = %(user)s"),
+    version_of("auth_user_user_permissions", "it.user_id = %(user)s"),
+    version_of("auth_group_permissions", "it.group_id IN (SELECT id FROM team)"),
+    version_of("guardian_userobjectpermission", "it.user_id = %(user)s"),
+    version_of("guardian_groupobjectpermission", "it.group_id IN (SELECT id FROM team)"),
+)
+TEAM = "team AS (SELECT group_id AS id FROM auth_user_groups WHERE user_id = %(user)s)"
+
+
+def stamp(sql: str, params: Mapping[str, Any]) -> Stamp:
+    """`sql` gives the time and what the rows are; no row where there is nothing to be seen."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        now, rows = cursor.fetchone() or (None, "")
+    assert now is not None, "it gives one row always"
+    return Stamp(now, rows or "")
