@@ -49,7 +49,7 @@ def sent_once_as_approved(run: Run, payments: RunningDestination) -> None:
     assert effects(payments) == 1
     assert proposal.used_by == operation.pk
     assert operation.parameters_digest == proposal.parameters_digest
-    allowed = AuthorisationRecord.objects.filter(asked="write", operation=operation)
+    allowed = AuthorisationRecord.objects.filter(asked="write", operation=operation.pk)
     assert set(allowed.values_list("allowed", flat=True)) == {True}
 
 

@@ -19,7 +19,7 @@ ALTER TABLE workflows_policyversion ENABLE TRIGGER USER;
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("workflows", "0009_speed_state_triggers"),
+        ("workflows", "0009_state_triggers"),
         ("auth", "0012_alter_user_first_name_max_length"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

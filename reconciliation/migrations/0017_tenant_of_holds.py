@@ -39,7 +39,7 @@ DROP FUNCTION reconciliation_hold_tenant();
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reconciliation", "0016_password_reset_pages_break"),
+        ("reconciliation", "0016_password_reset"),
         ("workflows", "0007_boundary"),
     ]
 

@@ -45,7 +45,7 @@ DROP FUNCTION workflows_attempt_state_known() CASCADE;
 
 
 class Migration(migrations.Migration):
-    dependencies = [("workflows", "0008_record_worker_session")]
+    dependencies = [("workflows", "0008_worker_session")]
 
     operations = [
         migrations.RemoveConstraint(model_name="run", name="run_state_consistent"),
