@@ -98,8 +98,10 @@ $(DEVELOPMENT): $(MADE) requirements/dev.txt
 
 # What does not come within five minutes is not to be had.
 browser: $(DEVELOPMENT)
-	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null \
-	    || ls -d $(BROWSERS)/chromium* >/dev/null 2>&1 \
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+	    command -v $$name >/dev/null && exit; \
+	done; \
+	ls -d $(BROWSERS)/chromium* >/dev/null 2>&1 \
 	    || { echo "There is no Chromium on this machine: installing one into $(BROWSERS) …"; \
 	        PLAYWRIGHT_BROWSERS_PATH=$(BROWSERS) timeout 300 $(BIN)/playwright install --only-shell chromium >/dev/null 2>&1; } \
 	    || echo "None is to be had here: the tests in a browser are skipped (Debian: apt-get install chromium)."
