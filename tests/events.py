@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from tests.factories import tenant
 from workflows.core.definitions import END, Workflow
 from workflows.core.events import Incoming, Receipt
-from workflows.models import EventSource, Run, Tenant, Wait
+from workflows.models import Event, EventSource, Run, Tenant, Wait
 from workflows.registry import registry
 from workflows.services.executor import advance
 from workflows.services.inbox import receive
@@ -97,6 +97,10 @@ def incoming(
 
 def delivered(correlation: str = "48213", **fields: Any) -> Receipt:
     return receive(incoming(correlation, **fields))
+
+
+def event_of(receipt: Receipt) -> Event:
+    return Event.objects.get(pk=receipt.event)
 
 
 def begun(flow: Workflow = FAILING, correlation: str = "48213", **input: Any) -> Run:
