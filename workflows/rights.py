@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import connection
 from django.db.models import Model, QuerySet
@@ -42,6 +42,18 @@ HELD = """
     WHERE kind.app_label = ANY (%(apps)s)
 """
 
+# The tenants that `user` may see (all of them where they are a `superuser`), for a statement that
+# says everything in SQL: `visible` of its WITH.
+ON_TENANTS = (
+    "FROM held WHERE app_label = 'workflows' AND codename = 'view_tenant' AND model = 'tenant'"
+)
+VISIBLE_TENANTS = f"""
+    held AS ({HELD}), visible AS (
+        SELECT id FROM workflows_tenant WHERE %(superuser)s
+            OR EXISTS (SELECT {ON_TENANTS} AND object_pk IS NULL)
+            OR id::text IN (SELECT object_pk {ON_TENANTS} AND object_pk IS NOT NULL)
+    )"""  # noqa: S608 (constants)
+
 Row = TypeVar("Row", bound=Model)
 Key = tuple[str, str]
 """A right, "workflows.view_tenant", and the kind of object that it is about, "tenant"."""
@@ -71,7 +83,7 @@ def read(user: User) -> Rights:
     on: dict[Key, set[str]] = defaultdict(set)
     everywhere: set[Key] = set()
     with connection.cursor() as cursor:
-        cursor.execute(HELD, {"user": user.pk, "apps": list(APPS)})
+        cursor.execute(HELD, asked_for(user))
         for app, codename, model, pk in cursor.fetchall():
             key = (f"{app}.{codename}", model)
             if pk is None:
@@ -79,6 +91,11 @@ def read(user: User) -> Rights:
             else:
                 on[key].add(pk)
     return Rights({key: frozenset(pks) for key, pks in on.items()}, frozenset(everywhere))
+
+
+def asked_for(user: User) -> dict[str, Any]:
+    """What `HELD` and `VISIBLE_TENANTS` ask for."""
+    return {"user": user.pk, "superuser": user.is_superuser, "apps": list(APPS)}
 
 
 def objects_with(user: User, right: str | Iterable[str], among: QuerySet[Row]) -> QuerySet[Row]:
