@@ -10,11 +10,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from workflows import access
-from workflows.selectors.event_lists import events_page
+from workflows.selectors.event_lists import events_page, sources_of
 from workflows.selectors.event_page import event_page
 from workflows.selectors.events_asked import Asked, Reader
-from workflows.selectors.together import together
 from workflows.services.clock import database_now
+from workflows.together import together
 from workflows.views.requests import SignedIn, asks_for, fingerprint, nothing_new
 
 NAMES = ("view", "state", "source", "before", "after", "wbefore", "wafter", "wait", "event")
@@ -31,11 +31,13 @@ def events(request: SignedIn) -> HttpResponse:
     """The events and open waits of the tenants that this person may see."""
     asked = Asked(**{name: request.GET.get(name, "") for name in NAMES})
     user = request.user
-    tenants, sendable = together(
-        access.visible_tenants(user), access.sendable_sources(user).values_list("pk")[:1]
+    visible = access.visible_tenants(user)
+    tenants, sources, sendable = together(
+        visible, sources_of(visible), access.sendable_sources(user).values_list("pk")[:1]
     )
     reader = Reader(
         tenants=tenants,
+        sources=sources,
         controlled=frozenset(each.pk for each in tenants if access.may_control(user, each)),
         may_send=bool(sendable),
     )
