@@ -19,6 +19,7 @@ from workflows.models import Run, Worker
 from workflows.pages import Link
 from workflows.selectors.stamps import REDRAWN_EVERY
 from workflows.selectors.words import counted, heading
+from workflows.selectors.workers import live_workers
 from workflows.worker_pages import WorkerRow, WorkersPage
 
 SHOWN = 100  # live workers
@@ -35,7 +36,7 @@ def workers_page(runs: QuerySet[Run], now: datetime) -> tuple[WorkersPage, datet
     """The page for a reader who may see `runs`, at `now`, the database's time; and until when it
     stays as it is while nothing of what it is made of changes (`list_stamps`)."""
     lease = timedelta(seconds=settings.ROMULUS_LEASE_SECONDS)
-    alive = list(Worker.objects.filter(seen_at__gt=now - lease).order_by("-seen_at")[: SHOWN + 1])
+    alive = list(live_workers(now)[: SHOWN + 1])
     quiet = quiet_workers(now, lease)
     held = held_by([worker.pk for worker in (*alive, *quiet)], runs)
     counts = runs.filter(state__in=[RunState.READY, RunState.RUNNING]).aggregate(
@@ -45,7 +46,7 @@ def workers_page(runs: QuerySet[Run], now: datetime) -> tuple[WorkersPage, datet
     )
     more = 0
     if len(alive) > SHOWN:
-        more = Worker.objects.filter(seen_at__gt=now - lease).count() - SHOWN
+        more = live_workers(now).count() - SHOWN
     rows = tuple(row_of(worker, held, now, alive=True) for worker in alive[:SHOWN])
     verdict, helps, tone = said_of(rows, counts, more)
     page = WorkersPage(
@@ -77,7 +78,7 @@ def turns(alive: Iterable[Worker], quiet: Iterable[Worker], now: datetime) -> It
 def quiet_workers(now: datetime, lease: timedelta) -> list[Worker]:
     """Those that went quiet lately, and those whose runs nobody has taken over yet."""
     holders = Run.objects.filter(state=RunState.RUNNING).values("lease_owner")
-    gone = Worker.objects.filter(seen_at__lte=now - lease)
+    gone = Worker.objects.filter(Q(seen_at__lte=now - lease) | Q(gone_at__isnull=False))
     shown = gone.filter(Q(seen_at__gt=now - LATELY) | Q(pk__in=holders))
     return list(shown.order_by("-seen_at")[:QUIET_SHOWN])
 
@@ -139,6 +140,8 @@ def behind_after() -> timedelta:
 
 def gone(worker: Worker, holds: bool, now: datetime) -> str:
     said = f"It was last seen {age(now - worker.seen_at)} ago."
+    if worker.gone_at is not None:
+        said = f"{said} Its session with the database ended."
     return f"{said} Another worker takes its runs over." if holds else f"{said} It holds nothing."
 
 

@@ -11,13 +11,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from workflows import access
-from workflows.selectors.event_lists import events_page
+from workflows.selectors.event_lists import events_page, sources_of
 from workflows.selectors.event_page import event_page
 from workflows.selectors.events_asked import Asked, Reader
 from workflows.selectors.list_stamps import inbox_stamp
 from workflows.selectors.stamps import REDRAWN_EVERY
-from workflows.selectors.together import together
 from workflows.services.clock import database_now
+from workflows.together import together
 from workflows.views.requests import Seen, SignedIn, asks_for
 
 NAMES = ("view", "state", "source", "before", "after", "wbefore", "wafter", "wait", "event")
@@ -38,11 +38,13 @@ def events(request: SignedIn) -> HttpResponse:
     stamp = inbox_stamp(user, asked)
     if fragment == "inbox" and before.is_of(stamp):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    tenants, sendable = together(
-        access.visible_tenants(user), access.sendable_sources(user).values_list("pk")[:1]
+    visible = access.visible_tenants(user)
+    tenants, sources, sendable = together(
+        visible, sources_of(visible), access.sendable_sources(user).values_list("pk")[:1]
     )
     reader = Reader(
         tenants=tenants,
+        sources=sources,
         controlled=frozenset(each.pk for each in tenants if access.may_control(user, each)),
         may_send=bool(sendable),
     )
