@@ -7,7 +7,7 @@ not exist for them: 404, and it is in no list, count or search.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -320,66 +320,98 @@ def may_answer_for(user: User, queue: ReviewQueue) -> bool:
     return seen and of_tenant and holds(user, "reconciliation.decide", queue)
 
 
-def standing_of(user: User, hold: Hold) -> Standing:
-    """How `user` stands to a hold, whose run, queue, operation and open proposal come with it."""
+@dataclass(frozen=True)
+class Parts:
+    """Who had a part in what a hold is of.
+
+    Attributes:
+        started_by: who has started its run, or one that it descends from, as the record says.
+        approved_by: the accounts that approved its write.
+    """
+
+    started_by: frozenset[str] = frozenset()
+    approved_by: frozenset[int] = frozenset()
+
+    def started(self, user: User) -> bool:
+        return any(actor.startswith(f"user:{user.pk} ") for actor in self.started_by)
+
+    def approved(self, user: User) -> bool:
+        return user.pk in self.approved_by
+
+    def why_not_impartial(self, user: User) -> str:
+        """What bars `user` whatever their rights; empty when nothing does."""
+        return standing.why_not_impartial(self.started(user), self.approved(user))
+
+
+def standing_of(user: User, hold: Hold, parts: Parts | None = None) -> Standing:
+    """How `user` stands to a hold, whose run, queue, operation and open proposal come with it;
+    `parts` as `parts_in` says, where that was asked already."""
     queue = hold.queue
     seconds = is_administrator(user) if queue is None else has_right(user, "second", queue)
-    started, approved = part_in(user, hold)
+    parts = parts or parts_in(hold)
     return Standing(
         decides=may_decide(user, hold),
         seconds=seconds,
-        started=started,
+        started=parts.started(user),
         proposed=hold.proposal is not None and hold.proposal.by_id == user.pk,
-        approved=approved,
+        approved=parts.approved(user),
     )
 
 
 # However deep the line of runs is; of a write, what was approved when it was first proposed, too.
 PART_IN = """
     WITH RECURSIVE line AS (
-        SELECT id, parent_id FROM workflows_run WHERE id = %(run)s
+        SELECT id AS run, id, parent_id FROM workflows_run WHERE id = ANY (%(runs)s::uuid[])
         UNION ALL
-        SELECT above.id, above.parent_id FROM workflows_run above
+        SELECT line.run, above.id, above.parent_id FROM workflows_run above
         JOIN line ON above.id = line.parent_id
     )
-    SELECT EXISTS (
-        SELECT FROM line JOIN reconciliation_auditentry entry ON entry.object = 'run:' || line.id
-        WHERE entry.verb = %(started)s AND starts_with(entry.actor, %(actor)s)
-    ), EXISTS (
-        SELECT FROM workflows_proposal first
+    SELECT asked.hold, ARRAY (
+        SELECT entry.actor
+        FROM line JOIN reconciliation_auditentry entry ON entry.object = 'run:' || line.id
+        WHERE line.run = asked.run AND entry.verb = %(started)s
+    ), ARRAY (
+        SELECT answer.by_id FROM workflows_proposal first
         JOIN workflows_proposal anew USING (root)
         JOIN workflows_approval answer ON answer.proposal_id = anew.id
-        WHERE first.id = %(proposal)s AND answer.by_id = %(user)s AND answer.answer = %(approve)s
+        WHERE first.id = asked.proposal AND answer.answer = %(approve)s
+          AND answer.by_id IS NOT NULL
     )
+    FROM unnest(%(holds)s::uuid[], %(runs)s::uuid[], %(proposals)s::uuid[])
+        AS asked (hold, run, proposal)
 """
 
 
-def part_in(user: User, hold: Hold) -> tuple[bool, bool]:
-    """Whether `user` has started the hold's run, or one that it descends from, as the record says,
-    and approved its write; with one question."""
-    if hold.run_id is None:
-        return False, False
+def parts_in(hold: Hold) -> Parts:
+    """Who had a part in what the hold, whose operation comes with it, is of."""
+    return parts_in_each([hold])[hold.pk]
+
+
+def parts_in_each(holds: Sequence[Hold]) -> dict[UUID, Parts]:
+    """The same of many, with one question."""
+    operations = [hold.operation for hold in holds]
     asked: dict[str, Any] = {
-        "run": hold.run_id,
+        "holds": [hold.pk for hold in holds],
+        "runs": [hold.run_id for hold in holds],
+        "proposals": [each.proposal_id if each is not None else None for each in operations],
         "started": STARTED,
-        "actor": f"user:{user.pk} ",
-        "proposal": hold.operation.proposal_id if hold.operation is not None else None,
-        "user": user.pk,
         "approve": Answer.APPROVE.value,
     }
     with connection.cursor() as cursor:
         cursor.execute(PART_IN, asked)
-        started, approved = cursor.fetchone() or (False, False)
-    return started, approved
+        return {
+            hold: Parts(frozenset(started_by), frozenset(approved_by))
+            for hold, started_by, approved_by in cursor.fetchall()
+        }
 
 
 def has_right(user: User, right: str, queue: ReviewQueue) -> bool:
     return holds(user, f"reconciliation.{right}", queue)
 
 
-def why_not_decide(user: User, hold: Hold) -> str:
-    """Why this person may not decide or propose; empty when they may."""
-    return standing.why_not_decide(standing_of(user, hold))
+def why_not_decide(user: User, hold: Hold, parts: Parts | None = None) -> str:
+    """Why this person may not decide or propose; empty when they may. `parts` as `standing_of`."""
+    return standing.why_not_decide(standing_of(user, hold, parts))
 
 
 def ensure_may_decide(user: User, hold: Hold) -> None:
@@ -402,11 +434,20 @@ def deny(why: str) -> None:
         raise PermissionDenied(why)
 
 
+def seconds_in(queue: ReviewQueue) -> list[User]:
+    """Those who may confirm what is proposed in a queue, by name; kept with the queue."""
+    keeper: Any = queue
+    if not hasattr(keeper, "its_seconds"):
+        found = get_users_with_perms(queue, only_with_perms_in=["second"], with_group_users=True)
+        people = get_user_model().objects.filter(is_active=True, pk__in=found)
+        keeper.its_seconds = list(people.order_by("username"))
+    seconds: list[User] = keeper.its_seconds
+    return seconds
+
+
 def other_seconds(user: User, queue: ReviewQueue) -> list[User]:
     """Those beside `user` who may confirm what is proposed in a queue, by name."""
-    found = get_users_with_perms(queue, only_with_perms_in=["second"], with_group_users=True)
-    others = get_user_model().objects.filter(is_active=True, pk__in=found).exclude(pk=user.pk)
-    return list(others.order_by("username"))
+    return [each for each in seconds_in(queue) if each != user]
 
 
 def visible_channels(user: User) -> QuerySet[Channel]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import connection
 from django.db.models import Model, QuerySet
@@ -24,23 +24,37 @@ KEPT_AS = "_rights_held"
 # In SQL, because every request of somebody asks it, and to build it anew takes longer than to
 # answer it: on objects by oneself and by groups, then on a kind of object as a whole.
 HELD = """
-    SELECT kind.app_label, permission.codename, kind.model, held.object_pk
+    SELECT held.user_id, kind.app_label, permission.codename, kind.model, held.object_pk
     FROM (
-        SELECT permission_id, object_pk FROM guardian_userobjectpermission
-        WHERE user_id = %(user)s
+        SELECT user_id, permission_id, object_pk FROM guardian_userobjectpermission
+        WHERE user_id = ANY (%(users)s)
         UNION ALL
-        SELECT theirs.permission_id, theirs.object_pk FROM guardian_groupobjectpermission theirs
-        JOIN auth_user_groups member USING (group_id) WHERE member.user_id = %(user)s
+        SELECT member.user_id, theirs.permission_id, theirs.object_pk
+        FROM guardian_groupobjectpermission theirs
+        JOIN auth_user_groups member USING (group_id) WHERE member.user_id = ANY (%(users)s)
         UNION ALL
-        SELECT permission_id, NULL FROM auth_user_user_permissions WHERE user_id = %(user)s
+        SELECT user_id, permission_id, NULL FROM auth_user_user_permissions
+        WHERE user_id = ANY (%(users)s)
         UNION ALL
-        SELECT theirs.permission_id, NULL FROM auth_group_permissions theirs
-        JOIN auth_user_groups member USING (group_id) WHERE member.user_id = %(user)s
+        SELECT member.user_id, theirs.permission_id, NULL FROM auth_group_permissions theirs
+        JOIN auth_user_groups member USING (group_id) WHERE member.user_id = ANY (%(users)s)
     ) held
     JOIN auth_permission permission ON permission.id = held.permission_id
     JOIN django_content_type kind ON kind.id = permission.content_type_id
     WHERE kind.app_label = ANY (%(apps)s)
 """
+
+# The tenants that the one of `users` may see (all of them to a `superuser`), for a statement that
+# says everything in SQL: `visible` of its WITH.
+ON_TENANTS = (
+    "FROM held WHERE app_label = 'workflows' AND codename = 'view_tenant' AND model = 'tenant'"
+)
+VISIBLE_TENANTS = f"""
+    held AS ({HELD}), visible AS (
+        SELECT id FROM workflows_tenant WHERE %(superuser)s
+            OR EXISTS (SELECT {ON_TENANTS} AND object_pk IS NULL)
+            OR id::text IN (SELECT object_pk {ON_TENANTS} AND object_pk IS NOT NULL)
+    )"""  # noqa: S608 (constants)
 
 Row = TypeVar("Row", bound=Model)
 Key = tuple[str, str]
@@ -60,25 +74,34 @@ class Rights:
 
 def rights_of(user: User) -> Rights:
     """Everything that `user` holds. Superusers need none, and are not asked about."""
-    held: Rights | None = user.__dict__.get(KEPT_AS)
-    if held is None:
-        held = read(user)
-        user.__dict__[KEPT_AS] = held
+    read_rights([user])
+    held: Rights = user.__dict__[KEPT_AS]
     return held
 
 
-def read(user: User) -> Rights:
-    on: dict[Key, set[str]] = defaultdict(set)
-    everywhere: set[Key] = set()
+def read_rights(users: Iterable[User]) -> None:
+    """Read what each of `users` holds of whom that was not read yet; one query for all of them."""
+    asked = [user for user in users if KEPT_AS not in user.__dict__]
+    if not asked:
+        return
+    on: dict[int, dict[Key, set[str]]] = defaultdict(lambda: defaultdict(set))
+    everywhere: dict[int, set[Key]] = defaultdict(set)
     with connection.cursor() as cursor:
-        cursor.execute(HELD, {"user": user.pk, "apps": list(APPS)})
-        for app, codename, model, pk in cursor.fetchall():
+        cursor.execute(HELD, {"users": [user.pk for user in asked], "apps": list(APPS)})
+        for holder, app, codename, model, pk in cursor.fetchall():
             key = (f"{app}.{codename}", model)
             if pk is None:
-                everywhere.add(key)
+                everywhere[holder].add(key)
             else:
-                on[key].add(pk)
-    return Rights({key: frozenset(pks) for key, pks in on.items()}, frozenset(everywhere))
+                on[holder][key].add(pk)
+    for user in asked:
+        held = {key: frozenset(pks) for key, pks in on[user.pk].items()}
+        user.__dict__[KEPT_AS] = Rights(held, frozenset(everywhere[user.pk]))
+
+
+def asked_for(user: User) -> dict[str, Any]:
+    """What `VISIBLE_TENANTS` asks for."""
+    return {"users": [user.pk], "superuser": user.is_superuser, "apps": list(APPS)}
 
 
 def objects_with(user: User, right: str | Iterable[str], among: QuerySet[Row]) -> QuerySet[Row]:

@@ -43,10 +43,14 @@ class Standing:
 
     @property
     def why_not_impartial(self) -> str:
-        """What bars them whatever their rights; empty when nothing does."""
-        if self.started:
-            return STARTED
-        return APPROVED if self.approved else ""
+        return why_not_impartial(self.started, self.approved)
+
+
+def why_not_impartial(started: bool, approved: bool) -> str:
+    """What bars somebody whatever their rights; empty when nothing does."""
+    if started:
+        return STARTED
+    return APPROVED if approved else ""
 
 
 def why_not_decide(standing: Standing) -> str:

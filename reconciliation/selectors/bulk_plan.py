@@ -33,6 +33,7 @@ from reconciliation.queue_pages import BulkPlan, PlannedCase
 from reconciliation.selectors.queue import subject_of, url_at, url_of
 from reconciliation.selectors.queue_filters import condition
 from reconciliation.selectors.queue_paging import KEYS
+from reconciliation.services.assigning import why_partial
 from reconciliation.services.bulk import MOST, Wanted
 from reconciliation.services.reconcile import can_be_asked
 from workflows.selectors.words import counted
@@ -108,16 +109,16 @@ class Rules:
     def __init__(self, wanted: Wanted, user: User, holds: Sequence[Hold]) -> None:
         self.wanted, self.user = wanted, user
         self.to_sees: frozenset[UUID] = frozenset()
+        self.parts: Mapping[UUID, access.Parts] = {}
         if wanted.to is not None:
             self.to_sees = access.seen_by(wanted.to, [hold.pk for hold in holds])
+            self.parts = access.parts_in_each(holds)
 
     def why_not(self, hold: Hold) -> str:
         is_open = hold.state == HoldState.OPEN
         match self.wanted.kind:
-            case BulkKind.ASSIGN if self.wanted.to is None:
-                return self.why_not_given_away(hold, is_open)
             case BulkKind.ASSIGN:
-                return why_not_assign(self.assignment(hold, is_open))
+                return self.why_not_assigned(hold, is_open)
             case BulkKind.SNOOZE:
                 return why_not_snooze(
                     is_open=is_open,
@@ -133,6 +134,13 @@ class Rules:
                     can_be_asked=hold.operation is not None and can_be_asked(hold.operation),
                     may_decide=access.may_decide(self.user, hold),
                 )
+
+    def why_not_assigned(self, hold: Hold, is_open: bool) -> str:
+        to = self.wanted.to
+        if to is None:
+            return self.why_not_given_away(hold, is_open)
+        refused = why_not_assign(self.assignment(hold, is_open))
+        return refused or why_partial(to, self.user, self.parts[hold.pk])
 
     def why_not_given_away(self, hold: Hold, is_open: bool) -> str:
         """As long as nobody was chosen to whom: what the planner might give to anybody."""

@@ -28,6 +28,7 @@ from reconciliation.models import (
     Transmission,
 )
 from reconciliation.selectors.words import give_people, people_of
+from reconciliation.services.authorise import Approved, approved_lists
 from reconciliation.services.dispatch import stops_of
 from reconciliation.services.drafts import drafts_of
 from reconciliation.services.facts import Rows, load_facts
@@ -37,7 +38,7 @@ from workflows.core.definitions import Step
 from workflows.models import Worker
 from workflows.registry import registry
 from workflows.selectors import named
-from workflows.selectors.together import together
+from workflows.together import together
 
 # An operation has a budget of a few sends and look-ups; more comes only from people's asking.
 ROWS_SHOWN = 200
@@ -118,9 +119,11 @@ def load_case(operation: Operation, user: User, now: datetime) -> Case:
         drafts_of(user, operation.pk),
         near_operations(operation),
         visible_providers(user).filter(pk=operation.provider_id),
+        *approved_lists(operation),
     )
     transmissions, evidence, holds, decisions, proposals, asked = (rows[::-1] for rows in lists[:6])
-    stops, known, owners, shifts, drafts, near, provider = lists[6:]
+    stops, known, owners, shifts, drafts, near, provider = lists[6:13]
+    approved = Approved.read(lists[13:], now)
     give_people(holds, owners, shifts)
     # Whoever may decide is told from the run and the operation too, which are loaded already.
     for hold in holds:
@@ -130,7 +133,7 @@ def load_case(operation: Operation, user: User, now: datetime) -> Case:
         decision.hold = of_hold.get(decision.hold_id) or decision.hold
     # What is moved rests on all of it, however much that is.
     is_all = max(len(transmissions), len(evidence)) < ROWS_SHOWN
-    rows = Rows(transmissions, evidence, holds, stops) if is_all else None
+    rows = Rows(transmissions, evidence, holds, stops, approved) if is_all else None
     return Case(
         operation=operation,
         user=user,

@@ -47,7 +47,7 @@ def open_parts(
     """Of an open hold; `kept` is what the reader has typed on it. While something is proposed on
     it that still holds, there is no form."""
     hold = ground.hold
-    stands = standing_of(user, hold)
+    stands = standing_of(user, hold, ground.parts)
     proposal = proposal_shown(ground, options, attempted, stands)
     not_yours = may_not_decide(hold, stands)
     if not_yours or (proposal is not None and not proposal.is_void):

@@ -19,7 +19,7 @@ from reconciliation.services.dispatch import Scope, may_switch, strictest, waiti
 from workflows.access import visible_runs
 from workflows.core.words import who
 from workflows.pages import Link
-from workflows.selectors.together import together
+from workflows.together import together
 
 STOPS_SHOWN = 50
 WAITING_SHOWN = 10

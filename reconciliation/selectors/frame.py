@@ -9,7 +9,7 @@ from django.db.models import Count, Subquery
 
 from reconciliation import access
 from reconciliation.models import Channel, DispatchStop
-from workflows.selectors.together import together
+from workflows.together import together
 
 BANNER_SHOWN = 3
 

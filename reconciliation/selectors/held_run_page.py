@@ -27,8 +27,8 @@ from workflows.models import Run
 from workflows.pages import Fact, Link
 from workflows.registry import registry
 from workflows.selectors import step_names
-from workflows.selectors.together import together
 from workflows.selectors.words import label_of, title_of
+from workflows.together import together
 
 
 def held_run_page(

@@ -12,10 +12,7 @@ from reconciliation.core.standing import FRESH
 from reconciliation.pages import CLOSING
 from reconciliation.selectors.case import Case
 from reconciliation.selectors.words import next_on_call
-from workflows.selectors.stamps import READER, TEAM, Stamp, stamp, version_of
-
-# What nothing below tells apart by its time is looked at anew at least so often.
-REDRAWN_EVERY = timedelta(minutes=15)
+from workflows.selectors.stamps import READER, REDRAWN_EVERY, TEAM, Stamp, stamp, version_of
 
 IN_FORCE = "it.until IS NULL OR it.until > statement_timestamp()"
 OF_IT = "it.operation_id = %(operation)s"

@@ -56,8 +56,8 @@ from workflows.pages import Link
 from workflows.rights import held_on
 from workflows.selectors.health import health
 from workflows.selectors.run_hours import RunHours, run_hours, runs_by_hour
-from workflows.selectors.together import together
 from workflows.selectors.words import counted
+from workflows.together import together
 from workflows.worker_pages import Health
 
 # What the charts count changes with the clock too: drawn anew at least so often.

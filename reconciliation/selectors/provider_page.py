@@ -41,7 +41,7 @@ from reconciliation.services.providers import readiness_of
 from workflows.core.words import without_credentials
 from workflows.pages import Fact, Link
 from workflows.rights import holds
-from workflows.selectors.together import together
+from workflows.together import together
 
 MOST = 200  # providers on the list
 REHEARSALS = 5

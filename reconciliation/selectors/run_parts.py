@@ -57,7 +57,7 @@ from workflows.models import Run, Worker
 from workflows.pages import CheckedCause, Link, LogEntry
 from workflows.selectors import named
 from workflows.selectors.run_parts import Deed, RunParts
-from workflows.selectors.together import together
+from workflows.together import together
 
 OPERATIONS_SHOWN = 50
 # What people do to runs (workflows.services.stopping, migrations), as the log tells it. Of a

@@ -16,7 +16,7 @@ from reconciliation.core.review_work import NoteKind
 from reconciliation.core.states import HoldState
 from reconciliation.models import CaseNote, Hold, Reminder
 from reconciliation.queue_pages import Note, Thread
-from workflows.selectors.together import together
+from workflows.together import together
 
 NOTES_SHOWN = 100
 

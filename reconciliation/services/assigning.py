@@ -105,11 +105,17 @@ def ensure_assignable(hold: Hold, to: User | None, by: User) -> None:
 
 def ensure_impartial(hold: Hold, to: User | None, by: User) -> None:
     """A case goes to nobody who may not decide it because of what they did: it would wait there."""
-    barred = access.standing_of(to, hold).why_not_impartial if to is not None else ""
-    if barred and to == by:
-        raise PermissionDenied(barred)
-    if barred:
-        raise InvalidRequest("to", PARTIAL)
+    refused = why_partial(to, by, access.parts_in(hold)) if to is not None else ""
+    if refused and to == by:
+        raise PermissionDenied(refused)
+    if refused:
+        raise InvalidRequest("to", refused)
+
+
+def why_partial(to: User, by: User, parts: access.Parts) -> str:
+    """Why `by` cannot give a case to `to`, whatever their rights; empty: nothing bars them."""
+    barred = parts.why_not_impartial(to)
+    return PARTIAL if barred and to != by else barred
 
 
 def facts_of(hold: Hold, to: User | None, by: User) -> Assignment:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
 from datetime import UTC
 from typing import Any
 
 import structlog
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from reconciliation.core.chain import Entry, skip_of
 from reconciliation.models import AuditEntry
 from workflows.failpoints import failpoint
-from workflows.services.audit import actor_of
+from workflows.services.audit import Objects, actor_of
 from workflows.services.clock import database_now
 
 __all__ = ["actor_of", "actors_of", "add_entry", "check_chain", "first_broken_entry"]
@@ -48,7 +48,7 @@ def add_entry(actor: str, verb: str, object: str, detail: dict[str, Any]) -> Aud
     return entry
 
 
-def actors_of(verb: str, objects: Sequence[str]) -> Iterable[str]:
+def actors_of(verb: str, objects: Objects) -> QuerySet[AuditEntry, str]:
     """Who did `verb` to any of `objects`."""
     rows = AuditEntry.objects.filter(object__in=objects, verb=verb)
     return rows.values_list("actor", flat=True)

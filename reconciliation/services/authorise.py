@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any, Self
 from uuid import UUID
 
 import structlog
-from django.db.models import Q
+from django.db.models import Q, QuerySet, Subquery
 from django.db.models.functions import Now
 
 from reconciliation.adapters.base import Prepared, Unavailable
@@ -26,25 +27,32 @@ from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
 from reconciliation.core.states import HoldState, OperationState, TransmissionState
 from reconciliation.models import Hold, Operation
 from reconciliation.sealing import unseal
+from reconciliation.services.audit import actors_of
 from reconciliation.services.decision_points import ask_decision_point
 from reconciliation.services.providers import adapter_of
 from workflows.core.boundary.requests import Approvals, Request
 from workflows.core.boundary.subjects import Subject, SubjectType
 from workflows.core.boundary.verdict import Check, Finding, Verdict
 from workflows.core.proposals import Asked, ProposalState
-from workflows.models import PolicyVersion, Proposal, Tenant
+from workflows.models import Approval, PolicyVersion, Proposal, Tenant
 from workflows.services.authorising import (
     Asking,
     Doing,
     approvals_of,
-    in_force,
+    chain_of,
+    give_groups,
+    in_order,
+    line_of,
+    proposers_among,
     record,
     request_by,
     request_of,
 )
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
-from workflows.services.policies import policy_for
+from workflows.services.policies import policies_for, policy_for
+from workflows.services.runs import STARTED
+from workflows.together import together
 
 log = structlog.get_logger(__name__)
 
@@ -169,12 +177,57 @@ def authorise(operation: Operation, claim: Claim, elsewhere: Elsewhere, now: dat
     record(asking, verdict, Asked.WRITE)
 
 
-def still_lapsed(operation: Operation, holds: Sequence[Hold] | None = None) -> bool:
+@dataclass(frozen=True)
+class Approved:
+    """What the boundary looks at of a write that was approved, as it was read at `now`.
+
+    Attributes:
+        chain: the proposals that ask for it, the latest first, which is the one that counts.
+        answers: to that one, in their order.
+        started_by: who has started its run, or one that it descends from.
+    """
+
+    version: PolicyVersion | None
+    chain: Sequence[Proposal]
+    answers: Sequence[Approval]
+    started_by: Sequence[str]
+    now: datetime
+
+    @classmethod
+    def read(cls, lists: Sequence[Sequence[Any]], now: datetime) -> Self:
+        """Of the rows of `approved_lists`, read at `now`."""
+        policies, chain, answers, started_by = lists
+        return cls(next(iter(policies), None), chain, answers, started_by, now)
+
+    @property
+    def proposal(self) -> Proposal | None:
+        return self.chain[0] if self.chain else None
+
+
+def approved_lists(operation: Operation) -> tuple[QuerySet[Any, Any], ...]:
+    """What `Approved` is read from, together with other lists."""
+    first = Proposal.objects.none()
+    if operation.proposal_id is not None:
+        first = Proposal.objects.filter(pk=operation.proposal_id)
+    chain = chain_of(Subquery(first.values("root")[:1]))
+    latest = Subquery(chain.values("pk")[:1])
+    return (
+        policies_for(operation.run.tenant_id)[:1],
+        chain,
+        in_order(Approval.objects.filter(proposal=latest)),
+        actors_of(STARTED, line_of(operation.run_id)),
+    )
+
+
+def still_lapsed(
+    operation: Operation, holds: Sequence[Hold] | None = None, approved: Approved | None = None
+) -> bool:
     """Whether what the operation is held for stands as far as the built-in boundary says now, so
     that sending it again would only hold it again. What others say is asked at the write.
 
     Args:
         holds: those of the operation, where they were read already.
+        approved: what it was approved with, where that was.
     """
     if operation.state != OperationState.HELD:
         return False
@@ -182,10 +235,11 @@ def still_lapsed(operation: Operation, holds: Sequence[Hold] | None = None) -> b
         holds = list(operation.holds.filter(state=HoldState.OPEN))
     if not any(hold.state == HoldState.OPEN and hold.reason == LAPSED for hold in holds):
         return False
-    root = operation.proposal.root if operation.proposal else None
-    proposal = in_force(root) if root else None
-    asking = asking_for(operation, policy_for(operation.run.tenant_id), proposal)
-    return not asking.answered(database_now()).allowed
+    if approved is None:
+        approved = Approved.read(together(*approved_lists(operation)), database_now())
+    give_groups(approved.answers)
+    asking = asking_for(operation, approved.version, approved.proposal, approved)
+    return not asking.answered(approved.now).allowed
 
 
 def proposal_for(operation: Operation) -> Proposal | None:
@@ -198,13 +252,16 @@ def proposal_for(operation: Operation) -> Proposal | None:
 
 
 def asking_for(
-    operation: Operation, version: PolicyVersion | None, proposal: Proposal | None
+    operation: Operation,
+    version: PolicyVersion | None,
+    proposal: Proposal | None,
+    approved: Approved | None = None,
 ) -> Asking:
-    tenant = Tenant.objects.get(pk=operation.run.tenant_id)
+    tenant = operation.run.tenant
     prepared = Prepared.from_bytes(unseal(operation.request_sealed))
     return Asking(
         request=request_for(operation, prepared, proposal, version, tenant),
-        approvals=bound_to(operation, proposal, tenant, prepared, version) if proposal else None,
+        approvals=bound_to(operation, proposal, prepared, version, approved) if proposal else None,
         version=version,
         tenant=tenant,
         proposal=proposal,
@@ -245,13 +302,21 @@ def doing(operation: Operation, prepared: Prepared) -> Doing:
 def bound_to(
     operation: Operation,
     proposal: Proposal,
-    tenant: Tenant,
     prepared: Prepared,
     version: PolicyVersion | None,
+    approved: Approved | None,
 ) -> Approvals:
     """The approvals as they count for this operation: of its own run and tenant alone."""
-    found = approvals_of(proposal, tenant, version, doing(operation, prepared), operation.pk)
     run = operation.run
+    found = approvals_of(
+        proposal,
+        run.tenant,
+        version,
+        doing(operation, prepared),
+        operation.pk,
+        answers=approved.answers if approved else None,
+        proposers=proposers_among(approved.chain, approved.started_by) if approved else None,
+    )
     elsewhere = [
         name
         for name, same in (

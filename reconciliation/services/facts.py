@@ -13,7 +13,7 @@ from reconciliation.core.facts import Facts, Known, Sent
 from reconciliation.core.states import EvidenceKind, OperationState, TransmissionState
 from reconciliation.models import DispatchStop, Evidence, Hold, Operation, Transmission
 from reconciliation.sealing import unseal
-from reconciliation.services.authorise import Lapse, still_lapsed
+from reconciliation.services.authorise import Approved, Lapse, still_lapsed
 from reconciliation.services.dispatch import dispatch_of, strictest
 from reconciliation.services.ledger import is_written_down
 from reconciliation.services.providers import contract_of, is_in_scope, missing_of
@@ -27,6 +27,7 @@ class Rows:
     evidence: Sequence[Evidence]
     holds: Sequence[Hold]
     stops: Sequence[DispatchStop]  # in force over it, the strictest first
+    approved: Approved  # what it was approved with
 
 
 def load_facts(
@@ -89,7 +90,7 @@ def with_what_bars(
         dispatch=dispatch_of(operation) if rows is None else strictest(rows.stops),
         missing=lacks + missing_for(operation, elsewhere),
         elsewhere=elsewhere,
-        authorised=not still_lapsed(operation, rows.holds if rows else None)
+        authorised=not still_lapsed(operation, *((rows.holds, rows.approved) if rows else ()))
         if lapse is None
         else lapse.precondition_alone,
         precondition_holds=lapse is None or not lapse.precondition_alone,

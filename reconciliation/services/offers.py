@@ -7,8 +7,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
+from reconciliation.access import Parts, parts_in
 from reconciliation.core.errors import InvalidDecision, NotAllowed
 from reconciliation.core.facts import Facts, Known
 from reconciliation.core.options import Option, options
@@ -55,6 +57,10 @@ class Ground:
     facts: Facts | None
     now: datetime
     offers: Sequence[Option]
+
+    @cached_property
+    def parts(self) -> Parts:
+        return parts_in(self.hold)
 
 
 def ground_of(hold: Hold) -> Ground:

@@ -63,7 +63,7 @@ def why_void(ground: Ground, proposal: DecisionProposal) -> str:
         return f"It is not offered any more. {offer.why_not if offer else ''}".strip()
     if proposal.basis != basis_of(ground):
         return CHANGED
-    if access.why_not_decide(proposal.by, ground.hold):
+    if access.why_not_decide(proposal.by, ground.hold, ground.parts):
         return f"{proposal.by_name} may not decide here any more."
     return ""
 

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.django_db
 SHOWN_ON = {
     *("review", "review_preview", "review_notes", "review_bulk_action"),
     *("operation", "runs", "run", "held_run", "events", "event"),
+    *("approvals", "approval"),
     *("providers", "provider", "workers", "audit", "dispatch", "notifications"),
 }
 # What htmx asks a page for, by the ID of what it draws anew.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db.models.functions import Now
 
 from reconciliation.core.review_work import BulkKind
@@ -15,8 +16,9 @@ from reconciliation.services.addressing import pass_on
 from reconciliation.services.bulk import Wanted, confirm
 from reconciliation.services.notes import ask, comment
 from reconciliation.services.saved_views import save_view
+from tests.approving import approver, proposal_of
 from tests.claiming import ready_run
-from tests.deciding import KEEP_HOLDING, decide
+from tests.deciding import ABANDON, KEEP_HOLDING, decide, propose, two_needed
 from tests.destination import RunningDestination
 from tests.events import FAILING, delivered, waiting
 from tests.factories import (
@@ -32,9 +34,12 @@ from tests.factories import (
 from tests.scripted import scripted_provider
 from workflows.core.definitions import Workflow
 from workflows.core.intents import Intent
-from workflows.models import Pause, Tenant, Worker
+from workflows.core.proposals import Answer, ProposedAction
+from workflows.models import AccessToken, EventSource, Pause, ServiceAccount, Tenant, Worker
 from workflows.registry import registry
+from workflows.services.answers import Given, answer
 from workflows.services.clock import database_now
+from workflows.services.policies import add_policy
 from workflows.services.run_view import RunView
 from workflows.services.runs import start
 
@@ -53,6 +58,42 @@ def tell_the_desk(run: RunView) -> Intent:
         parameters={"ticket": "T-17", "body": MARK},
         summary=MARK,
     )
+
+
+marked_and_approved = Workflow("tests.marked_and_approved")
+
+
+@marked_and_approved.approval(action="refunds.create", expires_in=timedelta(hours=1))
+def ask_people(run: RunView) -> ProposedAction:
+    return ProposedAction(
+        action="refunds.create",
+        target=MARK,
+        parameters={"note": MARK},
+        summary=MARK,
+        reason=MARK,
+    )
+
+
+@marked_and_approved.write(provider="payments", approved_by=ask_people)
+def do_it(run: RunView) -> Intent:
+    approved: ProposedAction = run.output("ask_people").action
+    return approved
+
+
+def said_to_the_boundary() -> None:
+    """In what is proposed, asked about it and answered, and in the policy; whoever proposes it."""
+    allows: dict[str, Any] = {
+        "tools": [{"action": "refunds.create"}],
+        "grants": [{"subjects": ["*"], "actions": ["refunds.*"]}],
+    }
+    add_policy(tenant(), allows, by=administrator(), note=MARK)
+    ServiceAccount.objects.create(kind="agent", slug="bot", name=MARK, owner=person())
+    AccessToken.objects.create(label=MARK, tenant=tenant(), digest="")
+    registry.add(marked_and_approved)
+    for _ in range(2):
+        asked = proposal_of(advanced(start(marked_and_approved.name, {}, tenant=tenant())))
+    given = Given(Answer.QUESTION, asked.parameters_digest, uuid4(), MARK)
+    answer(asked.pk, approver(), given)
 
 
 def said_everywhere(destination: RunningDestination) -> None:
@@ -83,11 +124,14 @@ def said_everywhere(destination: RunningDestination) -> None:
 
     advanced(ready_run(function=fail))
     advanced(ready_run(function=lambda _: {"file": MARK, MARK: 1}))
+    said_to_the_boundary()
     waiting(FAILING, MARK)
     delivered(f"{MARK} ", event_id=MARK, type=MARK, payload={MARK: MARK})
     delivered(f"{MARK} ", event_id=f"{MARK}2", payload={MARK: MARK})
-    for each in (Provider, ReviewQueue, Tenant):
+    propose(two_needed(held), ABANDON, note=MARK * 2)
+    for each in (Provider, ReviewQueue, Tenant, EventSource):
         each.objects.update(name=MARK)
+    Group.objects.create(name=MARK)
     User.objects.update(first_name=MARK)
     Worker.objects.update(host=MARK)
     Worker.objects.create(host=MARK, pid=7, workflows=[[MARK, 1]])

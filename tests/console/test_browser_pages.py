@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -63,14 +65,27 @@ def signed_in(browser: Browser, paths: list[str], live_console: str) -> Iterator
     context.close()
 
 
+@contextmanager
+def heard(page: Page) -> Iterator[list[str]]:
+    """Gives what goes wrong in a page while the block lasts."""
+    problems: list[str] = []
+    listeners: dict[Any, Callable[[Any], object]] = {
+        "pageerror": lambda error: problems.append(str(error)),
+        "console": lambda said: problems.extend(problem_of(said)),
+        "dialog": lambda dialog: problems.append(dialog.message),
+    }
+    for event, listener in listeners.items():
+        page.on(event, listener)
+    yield problems
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
+
+
 @pytest.fixture
 def page(signed_in: Page) -> Iterator[Page]:
     """What goes wrong in it fails the test."""
-    problems: list[str] = []
-    signed_in.on("pageerror", lambda error: problems.append(str(error)))
-    signed_in.on("console", lambda said: problems.extend(problem_of(said)))
-    signed_in.on("dialog", lambda dialog: problems.append(dialog.message))
-    yield signed_in
+    with heard(signed_in) as problems:
+        yield signed_in
     assert problems == []
 
 
@@ -81,19 +96,29 @@ def test_every_page_is_within_reach_and_within_its_width(page: Page, paths: list
 
 
 def test_every_page_of_the_admin_is_within_reach(signed_in: Page, paths: list[str]) -> None:
-    # Of the console nothing is asked here: axe copies sheets that others import into the page,
-    # which the content policy forbids it, and the browser says so.
+    # Only of loading: axe copies sheets that others import into the page, which the content policy
+    # forbids it, and the browser says so.
     admin = [path for path in paths if of_the_admin(path)]
-    wrong = [problem for path in admin for problem in out_of_reach(signed_in, path)]
+    wrong = [problem for path in admin for problem in wrong_in_admin(signed_in, path)]
     assert not wrong, "\n".join(wrong)
 
 
-def out_of_reach(page: Page, path: str) -> Iterator[str]:
-    """What is wrong for those who do not see or point, in either theme."""
+def wrong_in_admin(page: Page, path: str) -> Iterator[str]:
+    with heard(page) as problems:
+        load(page, path)
+    yield from (f"{path}: {problem}" for problem in problems)
+    yield from out_of_reach(page, path)
+
+
+def load(page: Page, path: str) -> None:
     page.set_viewport_size(WIDE)
     page.goto(path)
     expect(page.get_by_role("heading", level=1)).to_have_count(1)
     assert page.title() != "1"
+
+
+def out_of_reach(page: Page, path: str) -> Iterator[str]:
+    """What is wrong with a loaded page for those who do not see or point, in either theme."""
     for scheme, rules in (("light", RULES), ("dark", COLOURS)):
         # Without motion: colours that are on their way from one theme to the other are neither's.
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
@@ -105,6 +130,7 @@ def out_of_reach(page: Page, path: str) -> Iterator[str]:
 
 
 def problems_of(page: Page, path: str) -> Iterator[str]:
+    load(page, path)
     yield from out_of_reach(page, path)
     page.set_viewport_size(NARROW)
     keep(page, path, "390-dark")

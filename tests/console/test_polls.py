@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from http import HTTPStatus
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.db import transaction
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
@@ -29,6 +28,7 @@ from reconciliation.models import (
 from reconciliation.selectors.operation_stamp import STAMP as OF_OPERATION
 from reconciliation.selectors.run_rows import ROWS as OF_PARTS
 from reconciliation.services.audit import add_entry
+from tests.console.polling import STATEMENTS, TABLE, is_told
 from tests.console.posting import fragment, url_of
 from tests.deciding import KEEP_HOLDING, decide
 from tests.destination import RunningDestination
@@ -48,9 +48,6 @@ from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.django_db
 
-# Session, person, and the stamp.
-STATEMENTS = 3
-TABLE = re.compile(r"\b((?:reconciliation|workflows|auth|guardian)_[a-z]+)\b")
 # What a page reads, and its stamp need not.
 NEVER_CHANGED = {"reconciliation_contractversion", "auth_permission"}
 BY_NAME_ALONE = {"workflows_worker"}  # a worker keeps its own; of a held run it says nothing else
@@ -146,22 +143,15 @@ def test_whatever_changes_is_told_and_nothing_else(
     changes = ON_BOTH | (ON_OPERATION if page == "operation" else ON_RUN)
     url = address_of(held, page)
     polled = f"{url}?seen={client.get(url).context['page'].seen}"
-    untold = {name for name, change in changes.items() if not is_told(client, polled, held, change)}
+    untold = {
+        name
+        for name, change in changes.items()
+        if not is_told(client, polled, "live", partial(change, held))
+    }
     assert untold == set()
     with statements() as sent:
         assert fragment(client, polled, "live").status_code == HTTPStatus.NO_CONTENT
     assert len(sent) == STATEMENTS
-
-
-def is_told(
-    client: Client, polled: str, held: Operation, change: Callable[[Operation], object]
-) -> bool:
-    """Whether the poll says that something is new after `change`, which is taken back."""
-    with transaction.atomic():
-        change(held)
-        told = fragment(client, polled, "live").status_code == HTTPStatus.OK
-        transaction.set_rollback(True)
-    return told
 
 
 @pytest.mark.parametrize("page", ["operation", "run"])

@@ -15,7 +15,8 @@ from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
 from reconciliation.models import BulkAction, CaseNote, Hold, Provider, Reminder
-from reconciliation.services.assigning import claim
+from reconciliation.services.assigning import PARTIAL, claim
+from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.bulk import carry_out
 from reconciliation.services.notes import ask, comment
 from tests.console.posting import HTMX, url_of
@@ -30,6 +31,7 @@ from tests.factories import (
     stranger,
 )
 from workflows.services.clock import database_now
+from workflows.services.runs import STARTED
 
 pytestmark = pytest.mark.django_db
 
@@ -275,13 +277,14 @@ def confirmation(page: Any, **fields: Any) -> dict[str, Any]:
 def test_a_plan_tells_what_is_hit_and_what_not_and_why_and_changes_nothing(
     lead: Client, provider: Provider
 ) -> None:
-    mine, settled, theirs = many_held(3, provider)
+    mine, settled, theirs, begun = many_held(4, provider)
     Hold.objects.filter(pk=settled.pk).update(state="closed", closed_at=database_now())
     other = ready_provider("machines")
     (no_right,) = many_held(1, other)
     Hold.objects.filter(pk=no_right.pk).update(queue=other.default_queue)
     to = owner_of(provider.default_queue, "reviewer_2")
-    chosen = [mine, settled, theirs, no_right]
+    add_entry(actor_of(to), STARTED, f"run:{begun.run_id}", {})
+    chosen = [mine, settled, theirs, no_right, begun]
     before = lead.get(bulk_url(chosen, "assign")).context["page"]
     assert not before.ready
     assert settled.pk not in {case.hold for case in before.hit}
@@ -291,6 +294,7 @@ def test_a_plan_tells_what_is_hit_and_what_not_and_why_and_changes_nothing(
     assert {case.hold: case.why_not for case in page.left_out} == {
         settled.pk: "It was settled meanwhile: nothing is left to do.",
         no_right.pk: "Giving it to somebody takes the right to assign the cases of its queue.",
+        begun.pk: PARTIAL,
     }
     assert not BulkAction.objects.exists()
     assert not Hold.objects.exclude(assignee=None).exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urlsplit
@@ -51,9 +52,11 @@ class Reading(HTMLParser):
         self.text.append(data)
 
 
-def walked(client: Client, of_each_kind: int) -> dict[str, Reading]:
-    """Read so many pages of each kind of all that can be reached, the administration's too."""
-    to_read, known = deque(["/", "/admin/"]), {"/", "/admin/"}
+def walked(client: Client, of_each_kind: int, first: Sequence[str] = ()) -> dict[str, Reading]:
+    """Read so many pages of each kind of all that can be reached, the administration's too; and
+    `first` of all those that are not to be missed."""
+    to_read = deque([*first, "/", "/admin/"])
+    known = set(to_read)
     kinds: Counter[str] = Counter()
     read: dict[str, Reading] = {}
     while to_read and len(read) < AT_MOST:

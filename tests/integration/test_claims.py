@@ -108,7 +108,7 @@ def test_a_run_whose_lease_ran_out_is_taken_over_and_the_earlier_attempt_is_lost
     lost = run.attempts.get(pk=first.attempt)
     assert (lost.worker, lost.fence, lost.claimed_at) == (first.worker, 1, first.claimed_at)
     assert lost.ended_at is not None
-    assert "lease ran out" in lost.error
+    assert "its lease ended" in lost.error
     assert (second.losses, second.failures, second.number) == (1, 0, 2)
 
 

@@ -16,7 +16,10 @@ from tests.claiming import ready_run
 from tests.databases import url_of
 from tests.pooler import pooler
 from tests.waiting import wait_for
-from workflows.models import Run, Worker
+from workflows.models import Attempt, Run, Worker
+from workflows.selectors import live_workers
+from workflows.selectors.health import health
+from workflows.selectors.worker_list import workers_page
 from workflows.services.claims import claim_run
 from workflows.services.clock import database_now
 from workflows.services.gone_workers import GoneWorkers
@@ -91,6 +94,30 @@ def test_the_leases_of_a_worker_whose_session_is_over_end(session: psycopg.Conne
     assert taken_over is not None
     assert taken_over.losses == 1
     assert look() == 0  # nothing is left of it
+    lost = Attempt.objects.get(run=run, state="lost")
+    assert lost.error == "its worker went quiet, and its lease ended"
+
+
+def test_a_worker_that_is_gone_is_shown_as_that_at_once_until_it_is_heard_of(
+    session: psycopg.Connection,
+) -> None:
+    worker = worker_of(session)
+    look = GoneWorkers()
+    end(session)
+    assert list(live_workers()) == [worker]
+
+    def is_shown_as_gone() -> bool:
+        look()
+        return not live_workers()
+
+    wait_for(is_shown_as_gone, "it is gone for long enough")
+    assert health(database_now())[0].text.startswith("No worker is alive")
+    page = workers_page(Run.objects.all(), database_now())
+    assert (page.alive, len(page.quiet)) == ((), 1)
+    assert page.quiet[0].sentence.endswith("Its session with the database ended. It holds nothing.")
+    with psycopg.connect(url_of(connection.settings_dict), autocommit=True) as following:
+        seen(worker, following)
+    assert list(live_workers()) == [worker]
 
 
 def test_a_worker_that_has_another_session_by_the_second_look_is_not_gone(
@@ -114,8 +141,10 @@ def test_one_that_is_alive_after_all_renews_the_lease_that_was_ended() -> None:
     claim = claim_run(run.pk, keeper.worker)
     assert claim is not None
     keeper.begin(claim.attempt, 60)
+    keeper.renew()
     fetch("end_leases", {"workers": [keeper.worker], "batch": 10})
     assert lease_left(run) < 0
+    assert live_workers()  # its session is there, whoever thought otherwise
     keeper.renew()
     assert lease_left(run) > 10
 

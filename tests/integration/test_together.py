@@ -25,7 +25,7 @@ from tests.factories import many_runs, person, ready_provider
 from tests.statements import statements
 from workflows.core.states import RunState
 from workflows.models import Attempt, Event, Run, Wait
-from workflows.selectors.together import together
+from workflows.together import together
 
 pytestmark = pytest.mark.django_db
 

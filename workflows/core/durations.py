@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 
 # From here on seconds only flicker; below, the minutes alone would be off by too much.
 SECONDS_UNTIL = timedelta(minutes=2)
@@ -21,6 +24,13 @@ def age(length: timedelta) -> str:
     if length >= SECONDS_UNTIL:
         return f"{minutes} min"
     return _units((minutes, "min"), (seconds % 60, "s"))
+
+
+def changes_at(since: datetime, now: datetime) -> datetime:
+    """When the `age` of what began at `since` is said otherwise than at `now`; before that, not."""
+    length = now - since
+    unit = HOUR if length >= DAY else MINUTE if length >= SECONDS_UNTIL else SECOND
+    return since + unit * (length // unit + 1)
 
 
 def took(length: timedelta) -> str:

@@ -21,6 +21,8 @@ class Worker(models.Model):
     # for as long as the worker's is; None where a pooler hides it (services/gone_workers.py).
     session = models.IntegerField(null=True)
     server_since = models.DateTimeField(null=True)
+    # Since when that was over, as another worker has found; None again as soon as it is heard of.
+    gone_at = models.DateTimeField(null=True)
     # What it knows: since when its messages do not reach the broker, and when it swept last.
     broker_away_since = models.DateTimeField(null=True)
     swept_at = models.DateTimeField(null=True)

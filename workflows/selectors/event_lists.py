@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db.models import Count, Model, Q
+from django.db.models import Count, Model, Q, QuerySet
 from django.urls import reverse
 
 from workflows.core.states import EventState
 from workflows.core.words import who
 from workflows.event_pages import EventRow, EventsPage, Tally
-from workflows.models import Event, EventSource, Match
+from workflows.models import Event, EventSource, Match, Tenant
 from workflows.models.event import AMBIGUOUS, KIND, TO_ACT_ON
 from workflows.pages import Filter, Pager
 from workflows.selectors.events_asked import COUNTED, Asked, Reader, here, newest_of
@@ -39,16 +39,15 @@ KINDS: dict[str, str] = {
 
 def events_page(reader: Reader, asked: Asked) -> EventsPage:
     """What `reader` sees. A bounded number of queries."""
-    sources = sources_of(reader)
-    asked = understood(asked, sources)
-    rows, newer, older = list_of(reader, asked, sources)
+    asked = understood(asked, reader.sources)
+    rows, newer, older = list_of(reader, asked)
     waits, near = waits_of(reader, asked)
     closest, comparison = close(reader, waits, near, asked)
     return EventsPage(
         rows=rows_of(rows),
         tally=tally(reader, asked),
         views=views(asked),
-        sources=source_filters(asked, sources),
+        sources=source_filters(asked, reader.sources),
         pager=pager(rows, asked, newer=newer, older=older),
         url=address(here(), asked.query(before=asked.before, after=asked.after)),
         waits=waits_part(reader, waits, near, asked),
@@ -59,9 +58,10 @@ def events_page(reader: Reader, asked: Asked) -> EventsPage:
     )
 
 
-def sources_of(reader: Reader) -> Sequence[EventSource]:
-    found = EventSource.objects.filter(tenant__in=reader.tenants).order_by("name", "pk")
-    return list(found.only("slug", "name", "tenant_id")[:SOURCES_SHOWN])
+def sources_of(tenants: QuerySet[Tenant]) -> QuerySet[EventSource]:
+    """Those that the list may be narrowed to."""
+    found = EventSource.objects.filter(tenant__in=tenants).order_by("name", "pk")
+    return found.only("slug", "name", "tenant_id")[:SOURCES_SHOWN]
 
 
 def understood(asked: Asked, sources: Sequence[EventSource]) -> Asked:
@@ -81,15 +81,13 @@ def understood(asked: Asked, sources: Sequence[EventSource]) -> Asked:
 # --- events -----------------------------------------------------------------------------------
 
 
-def list_of(
-    reader: Reader, asked: Asked, sources: Sequence[EventSource]
-) -> tuple[list[Event], bool, bool]:
+def list_of(reader: Reader, asked: Asked) -> tuple[list[Event], bool, bool]:
     chosen = Q() if asked.view else TO_ACT_ON
     if asked.state:
         chosen &= Q(kind=asked.state) & TO_ACT_ON
     tenants = [tenant.pk for tenant in reader.tenants]
     if asked.source:
-        source = next(each for each in sources if each.slug == asked.source)
+        source = next(each for each in reader.sources if each.slug == asked.source)
         chosen, tenants = chosen & Q(source=source), [source.tenant_id]
     events = Event.objects.alias(kind=KIND)
     parts = [events.filter(chosen, tenant=tenant) for tenant in tenants]

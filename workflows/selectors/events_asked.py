@@ -11,7 +11,7 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import BooleanField, F, Func, Model, QuerySet
 from django.urls import reverse
 
-from workflows.models import Tenant
+from workflows.models import EventSource, Tenant
 
 Row = TypeVar("Row", bound=Model)
 
@@ -39,9 +39,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Reader:
-    """Whose page it is: the tenants they may see, and those whose runs they may control."""
+    """Whose page it is: the tenants they may see, with sources of them, and those whose runs they
+    may control."""
 
     tenants: Sequence[Tenant]
+    sources: Sequence[EventSource] = ()
     controlled: frozenset[UUID] = frozenset()
     may_send: bool = False
 

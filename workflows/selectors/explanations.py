@@ -32,11 +32,11 @@ from workflows.models import Pause, Run, Wait, Worker
 from workflows.selectors.run_joins import Join, Place, held_children, joins_of, waits_at
 from workflows.selectors.run_parts import RunParts
 from workflows.selectors.run_steps import place_of
-from workflows.selectors.together import together
 from workflows.selectors.wait_facts import give_first, looked_closer, waits_at_present, waits_of
 from workflows.selectors.workers import live_workers, named
 from workflows.services.clock import database_now
 from workflows.services.settling import unsettled_of
+from workflows.together import together
 
 WORKERS_READ = 500
 

@@ -7,14 +7,13 @@ broker that is away.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-
-from django.conf import settings
+from datetime import datetime
 
 from workflows.core.durations import age
 from workflows.models import Worker
 from workflows.selectors.words import counted
 from workflows.selectors.worker_list import behind_after
+from workflows.selectors.workers import live_workers
 from workflows.worker_pages import Health
 
 LOOKED_AT = 100
@@ -22,9 +21,7 @@ LOOKED_AT = 100
 
 def health(now: datetime) -> tuple[Health, ...]:
     """Workers alive, sweep, broker, each in a sentence; `now` is the database's time."""
-    lease = timedelta(seconds=settings.ROMULUS_LEASE_SECONDS)
-    alive = Worker.objects.filter(seen_at__gt=now - lease).order_by("-seen_at")
-    workers = list(alive.defer("workflows")[: LOOKED_AT + 1])
+    workers = list(live_workers(now).defer("workflows")[: LOOKED_AT + 1])
     if not workers:
         return (
             Health(

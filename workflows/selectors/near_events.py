@@ -17,7 +17,7 @@ from workflows.core.near_misses import Expected, NearMiss, Said, likely, near_mi
 from workflows.core.states import EventState
 from workflows.models import Event, Wait
 from workflows.models.event import TO_ACT_ON, UNCONSUMED
-from workflows.selectors.together import together
+from workflows.together import together
 
 NEWEST = 500
 LIKELY = 50

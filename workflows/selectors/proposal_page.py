@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from workflows.approval_pages import (
@@ -29,7 +30,8 @@ from workflows.selectors.approvals import url_of
 from workflows.selectors.words import heading, money
 from workflows.services import renewals
 from workflows.services.answers import Standing, asking_about, standing_to, why_not
-from workflows.services.authorising import answers_to, sealed_of
+from workflows.services.authorising import give_groups, in_order, sealed_of
+from workflows.together import together
 
 RECORDS = 20
 LINES = 200  # values of one action that are shown
@@ -79,7 +81,10 @@ def proposal_page(
         rights: what this person may do with the tenant.
     """
     state = ProposalState(proposal.state)
-    answers = answers_to(proposal, user)
+    answers, earlier, records = together(
+        in_order(proposal.answers.all()), proposed_before(proposal), records_of(proposal)
+    )
+    give_groups(answers, user)
     payloads = "view_payloads" in rights
     asks = state is ProposalState.OPEN
     asking = asking_about(proposal, answers=answers, rights=False) if asks else None
@@ -89,7 +94,7 @@ def proposal_page(
     verdict = asking.answered(now) if asking else None
     lapsed = not asks and proposal.root in renewals.wanted([proposal.root])
     again = reverse("approval_again", args=[proposal.pk])
-    before = proposed_before(proposal)
+    before = next(iter(earlier), None)
     plain = sealed_of(proposal)
     return ProposalPage(
         id=proposal.pk,
@@ -106,7 +111,7 @@ def proposal_page(
         differences=differing(before, proposal, plain, payloads) if before else (),
         answers=tuple(given(answer) for answer in answers),
         checks=lines_of(verdict) if verdict else (),
-        records=records_of(proposal),
+        records=tuple(record_line(row) for row in records),
         form=form,
         why_no_form=why_no_form,
         again_url=again if lapsed and "control_runs" in rights else "",
@@ -153,10 +158,10 @@ def facts_of(proposal: Proposal) -> tuple[Fact, ...]:
 # --- what was asked before ----------------------------------------------------------------------
 
 
-def proposed_before(proposal: Proposal) -> Proposal | None:
-    """What the same step of the same run has proposed before this one."""
+def proposed_before(proposal: Proposal) -> QuerySet[Proposal]:
+    """What the same step of the same run has proposed before this one, if anything; the latest."""
     earlier = Proposal.objects.filter(run=proposal.run_id, step=proposal.step, pk__lt=proposal.pk)
-    return earlier.order_by("-pk").first()
+    return earlier.order_by("-pk")[:1]
 
 
 def said_before(before: Proposal, now: datetime) -> str:
@@ -204,9 +209,8 @@ def lines_of(verdict: Verdict) -> tuple[CheckLine, ...]:
     )
 
 
-def records_of(proposal: Proposal) -> tuple[RecordLine, ...]:
-    rows = AuthorisationRecord.objects.filter(proposal=proposal).order_by("-id")[:RECORDS]
-    return tuple(record_line(row) for row in rows)
+def records_of(proposal: Proposal) -> QuerySet[AuthorisationRecord]:
+    return AuthorisationRecord.objects.filter(proposal=proposal).order_by("-id")[:RECORDS]
 
 
 def record_line(row: AuthorisationRecord) -> RecordLine:

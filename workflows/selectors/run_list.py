@@ -6,7 +6,7 @@ What is counted is what is listed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -23,6 +23,7 @@ from workflows.selectors.explanations import facts_of
 from workflows.selectors.paging import address, as_uuid, newest_first
 from workflows.selectors.run_children import link_to, marks_of, parents_of, place_in_parent
 from workflows.selectors.run_page import paused_of
+from workflows.selectors.stamps import REDRAWN_EVERY
 from workflows.selectors.words import label_of
 
 UNFINISHED = tuple(state for state in RunState if not state.is_final)
@@ -45,8 +46,9 @@ class Asked:
         return kept | changes
 
 
-def run_list(runs: QuerySet[Run], now: datetime, asked: Asked) -> RunList:
-    """A page of `runs`, those that the reader may see."""
+def run_list(runs: QuerySet[Run], now: datetime, asked: Asked) -> tuple[RunList, datetime]:
+    """A page of `runs`, those that the reader may see; and until when it stays as it is while
+    nothing of what it is made of changes (`list_stamps`)."""
     asked = understood(runs, asked)
     among = within(runs, asked)
     shown = in_state(among, asked).defer("input")
@@ -54,7 +56,7 @@ def run_list(runs: QuerySet[Run], now: datetime, asked: Asked) -> RunList:
     facts = facts_of(rows)
     parents = parents_of(rows)
     parent = runs.get(pk=asked.parent) if asked.parent else None
-    return RunList(
+    page = RunList(
         rows=tuple(row_of(run, facts[run.pk], parents, now) for run in rows),
         filters=filters(among, asked),
         scope=() if parent else scope(asked),
@@ -69,6 +71,16 @@ def run_list(runs: QuerySet[Run], now: datetime, asked: Asked) -> RunList:
         # A run that is started now appears on the newest page, so that one is always worth it.
         moving=not newer or any(run.state not in FINAL_RUN_STATES for run in rows),
     )
+    return page, min([now + REDRAWN_EVERY, *turns(rows, facts, now)])
+
+
+def turns(rows: Iterable[Run], facts: Mapping[UUID, RunFacts], now: datetime) -> Iterator[datetime]:
+    """When one of `rows` that rests goes on, or its wait is over."""
+    for run in rows:
+        wait = facts[run.pk].wait
+        for moment in (run.wake_at, wait.deadline if wait else None):
+            if moment is not None and moment > now:
+                yield moment
 
 
 def understood(runs: QuerySet[Run], asked: Asked) -> Asked:

@@ -37,8 +37,8 @@ from workflows.selectors.run_stamp import turns_at
 from workflows.selectors.run_timeline import timeline_of
 from workflows.selectors.run_waits import late_beside, wait_rows, waits_shown, with_waits
 from workflows.selectors.run_why import why_of
-from workflows.selectors.together import together
 from workflows.selectors.words import heading
+from workflows.together import together
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -12,11 +12,13 @@ from workflows.core.states import RunState
 from workflows.models import Run, Wait
 from workflows.selectors.near_events import NEWEST
 from workflows.selectors.run_parts import RunParts, rows_of_parts
-from workflows.selectors.stamps import READER, TEAM, Stamp, stamp, version_of
+from workflows.selectors.stamps import READER, REDRAWN_EVERY, TEAM, Stamp, stamp, version_of
 
-# What nothing below tells apart by its time is looked at anew at least so often.
-REDRAWN_EVERY = timedelta(minutes=15)
-
+# Of a run that is not over: whether only what comes from elsewhere, or its time, moves it.
+RESTS = """state = ANY (%(resting)s) AND cancel_asked_at IS NULL
+            AND (wake_at IS NULL OR wake_at > statement_timestamp())
+            AND coalesce(failure ->> 'reason' NOT IN ('children', 'turn'), true)"""
+RESTING = [RunState.HELD.value, RunState.WAITING.value]
 TENANT = "(SELECT tenant_id FROM run)"
 ROWS = (
     *READER,
@@ -51,9 +53,7 @@ ROWS = (
 )
 STAMP = """
     WITH {team}, run AS (
-        SELECT tenant_id, parent_id, state = ANY (%(resting)s) AND cancel_asked_at IS NULL
-            AND (wake_at IS NULL OR wake_at > statement_timestamp())
-            AND coalesce(failure ->> 'reason' NOT IN ('children', 'turn'), true) AS rests
+        SELECT tenant_id, parent_id, {rests} AS rests
         FROM workflows_run WHERE id = %(run)s
     )
     SELECT statement_timestamp(),
@@ -66,9 +66,8 @@ def run_stamp(user: User, run: UUID) -> Stamp:
 
     A run that is at work, or waits for others, moves by itself.
     """
-    resting = [RunState.HELD.value, RunState.WAITING.value]
-    sql = STAMP.format(team=TEAM, rows=", ".join((*ROWS, *rows_of_parts())))
-    asked = {"user": user.pk, "run": run, "object": f"run:{run}", "resting": resting}
+    sql = STAMP.format(team=TEAM, rests=RESTS, rows=", ".join((*ROWS, *rows_of_parts())))
+    asked = {"user": user.pk, "run": run, "object": f"run:{run}", "resting": RESTING}
     return stamp(sql, asked)
 
 

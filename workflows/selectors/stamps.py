@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
+
+# What a stamp does not tell apart by its time is looked at anew at least so often.
+REDRAWN_EVERY = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -12,12 +12,14 @@ from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.urls import reverse
 
-from workflows.core.durations import age
+from workflows.core.durations import age, changes_at
 from workflows.core.run_facts import SWEEPS_UNTIL_BEHIND
 from workflows.core.states import RunState
 from workflows.models import Run, Worker
 from workflows.pages import Link
+from workflows.selectors.stamps import REDRAWN_EVERY
 from workflows.selectors.words import counted, heading
+from workflows.selectors.workers import live_workers
 from workflows.worker_pages import WorkerRow, WorkersPage
 
 SHOWN = 100  # live workers
@@ -30,10 +32,11 @@ LATELY = timedelta(hours=1)
 Held = Mapping[UUID, Sequence[Run]]
 
 
-def workers_page(runs: QuerySet[Run], now: datetime) -> WorkersPage:
-    """The page for a reader who may see `runs`, at `now`, the database's time."""
+def workers_page(runs: QuerySet[Run], now: datetime) -> tuple[WorkersPage, datetime]:
+    """The page for a reader who may see `runs`, at `now`, the database's time; and until when it
+    stays as it is while nothing of what it is made of changes (`list_stamps`)."""
     lease = timedelta(seconds=settings.ROMULUS_LEASE_SECONDS)
-    alive = list(Worker.objects.filter(seen_at__gt=now - lease).order_by("-seen_at")[: SHOWN + 1])
+    alive = list(live_workers(now)[: SHOWN + 1])
     quiet = quiet_workers(now, lease)
     held = held_by([worker.pk for worker in (*alive, *quiet)], runs)
     counts = runs.filter(state__in=[RunState.READY, RunState.RUNNING]).aggregate(
@@ -43,10 +46,10 @@ def workers_page(runs: QuerySet[Run], now: datetime) -> WorkersPage:
     )
     more = 0
     if len(alive) > SHOWN:
-        more = Worker.objects.filter(seen_at__gt=now - lease).count() - SHOWN
+        more = live_workers(now).count() - SHOWN
     rows = tuple(row_of(worker, held, now, alive=True) for worker in alive[:SHOWN])
     verdict, helps, tone = said_of(rows, counts, more)
-    return WorkersPage(
+    page = WorkersPage(
         verdict=verdict,
         helps=helps,
         tone=tone,
@@ -55,12 +58,27 @@ def workers_page(runs: QuerySet[Run], now: datetime) -> WorkersPage:
         more=more,
         **counts,
     )
+    return page, min([now + REDRAWN_EVERY, *turns(alive, quiet, now)])
+
+
+def turns(alive: Iterable[Worker], quiet: Iterable[Worker], now: datetime) -> Iterator[datetime]:
+    """When a worker is to be spoken of otherwise, though it has written down nothing new."""
+    for worker in quiet:
+        yield changes_at(worker.seen_at, now)
+    for worker in alive:
+        swept = worker.swept_at or worker.started_at
+        if worker.broker_away_since is not None:
+            yield changes_at(worker.broker_away_since, now)
+        elif is_behind(swept, now):
+            yield changes_at(swept, now)
+        else:
+            yield swept + behind_after()
 
 
 def quiet_workers(now: datetime, lease: timedelta) -> list[Worker]:
     """Those that went quiet lately, and those whose runs nobody has taken over yet."""
     holders = Run.objects.filter(state=RunState.RUNNING).values("lease_owner")
-    gone = Worker.objects.filter(seen_at__lte=now - lease)
+    gone = Worker.objects.filter(Q(seen_at__lte=now - lease) | Q(gone_at__isnull=False))
     shown = gone.filter(Q(seen_at__gt=now - LATELY) | Q(pk__in=holders))
     return list(shown.order_by("-seen_at")[:QUIET_SHOWN])
 
@@ -106,9 +124,13 @@ def state_of(worker: Worker, now: datetime) -> tuple[str, str]:
     if since is not None:
         return "no_broker", f"Its messages have not reached the broker for {age(now - since)}."
     swept = worker.swept_at or worker.started_at
-    if now - swept > behind_after():
+    if is_behind(swept, now):
         return "no_sweep", f"It has not looked for due work for {age(now - swept)}."
     return "alive", "It takes work, and looks for what is due."
+
+
+def is_behind(swept: datetime, now: datetime) -> bool:
+    return now - swept > behind_after()
 
 
 def behind_after() -> timedelta:
@@ -118,6 +140,8 @@ def behind_after() -> timedelta:
 
 def gone(worker: Worker, holds: bool, now: datetime) -> str:
     said = f"It was last seen {age(now - worker.seen_at)} ago."
+    if worker.gone_at is not None:
+        said = f"{said} Its session with the database ended."
     return f"{said} Another worker takes its runs over." if holds else f"{said} It holds nothing."
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -14,10 +14,11 @@ from workflows.models import Worker
 from workflows.services.migrations import NOBODY
 
 
-def live_workers() -> QuerySet[Worker]:
-    """The worker processes that were seen within one lease, the latest first."""
-    lately = Now() - timedelta(seconds=settings.ROMULUS_LEASE_SECONDS)
-    return Worker.objects.filter(seen_at__gt=lately).order_by("-seen_at")
+def live_workers(now: datetime | Now | None = None) -> QuerySet[Worker]:
+    """The worker processes that were seen within one lease before `now`, the database's time, and
+    were not found gone since; the latest first."""
+    lately = (now or Now()) - timedelta(seconds=settings.ROMULUS_LEASE_SECONDS)
+    return Worker.objects.filter(seen_at__gt=lately, gone_at=None).order_by("-seen_at")
 
 
 def live_worker_pids() -> set[int]:

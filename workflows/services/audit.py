@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Expression
+
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 Recorder = Callable[[str, str, str, dict[str, Any]], object]
 
-Reader = Callable[[str, Sequence[str]], Iterable[str]]
+# Objects by what the record calls them, or an expression for that.
+Objects = Sequence[str] | Expression
+
+Reader = Callable[[str, Objects], Iterable[str]]
 
 _recorders: list[Recorder] = []
 _readers: list[Reader] = []
@@ -30,7 +35,7 @@ def register_reader(reader: Reader) -> None:
     _readers[:] = [reader]
 
 
-def actors(verb: str, objects: Sequence[str]) -> set[str]:
+def actors(verb: str, objects: Objects) -> set[str]:
     """Who did `verb` to any of `objects`, as the record calls them."""
     return {actor for reader in _readers for actor in reader(verb, objects)}
 

@@ -8,7 +8,7 @@ one that holds the run for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,10 +19,12 @@ from django.db.models import (
     CharField,
     Func,
     OuterRef,
+    QuerySet,
     Subquery,
     Value,
     prefetch_related_objects,
 )
+from django.db.models.expressions import RawSQL
 
 from workflows.core.boundary.canonical import action_of, amount_text, read_back
 from workflows.core.boundary.evaluate import evaluate
@@ -36,11 +38,10 @@ from workflows.models import (
     AuthorisationRecord,
     PolicyVersion,
     Proposal,
-    Run,
     ServiceAccount,
     Tenant,
 )
-from workflows.rights import holds
+from workflows.rights import holds, read_rights
 from workflows.sealing import digest, has_digest, seal, unseal
 from workflows.services import audit
 from workflows.services.runs import STARTED
@@ -57,7 +58,15 @@ CLOSED = {
     ProposalState.EXPIRED: "not settled in time",
     ProposalState.CANCELLED: "given up with its run",
 }
-PROPOSERS = ("proposed_by", "on_behalf_of", "asked_by")
+LINE = """
+    WITH RECURSIVE line AS (
+        SELECT id, parent_id FROM workflows_run WHERE id = %s
+        UNION ALL
+        SELECT above.id, above.parent_id FROM workflows_run above
+        JOIN line ON above.id = line.parent_id
+    )
+    SELECT 'run:' || id FROM line
+"""
 APPROVE_RIGHT = "workflows.approve_actions"
 
 
@@ -157,27 +166,35 @@ class Part(Func):
 def proposers_of(proposal: Proposal) -> frozenset[Subject]:
     """Who asked, for whom, and who answers for the agents among them: of the proposal and of each
     that asked for the same before it; and who has started its run. Two queries."""
+    started_by = audit.actors(STARTED, line_of(proposal.run_id))
+    return proposers_among(chain_of(proposal.root), started_by)
+
+
+def proposers_among(chain: Iterable[Proposal], started_by: Iterable[str]) -> frozenset[Subject]:
+    """The same of what was read already: a `chain_of` proposals, and the actors of the record."""
+    found: set[Subject] = set()
+    for each in chain:
+        named: Any = each
+        texts = (each.proposed_by, each.on_behalf_of, each.asked_by)
+        found.update(Subject.parse(text) for text in texts if text)
+        if named.owner:
+            found.add(Subject(SubjectType.PERSON, named.owner))
+    people = (who(actor) for actor in started_by if actor.startswith("user:"))
+    return frozenset(found | {Subject(SubjectType.PERSON, name) for name in people})
+
+
+def chain_of(root: Any) -> QuerySet[Proposal]:
+    """The proposals that ask for the same, the latest first, each with the `owner` who answers for
+    the agent that made it; of a root, or of a query for it."""
     kind, slug = (Part(OuterRef("proposed_by"), number) for number in (1, 2))
     account = ServiceAccount.objects.filter(kind=kind, slug=slug)
     owner = Subquery(account.values("owner__username")[:1])
-    chain = Proposal.objects.filter(root=proposal.root).annotate(owner=owner)
-    found: set[Subject] = set()
-    for *subjects, answers_for_it in chain.values_list(*PROPOSERS, "owner"):
-        found.update(Subject.parse(text) for text in subjects if text)
-        if answers_for_it:
-            found.add(Subject(SubjectType.PERSON, answers_for_it))
-    return frozenset(found | starters_of(proposal.run))
+    return Proposal.objects.filter(root=root).annotate(owner=owner).order_by("-id")
 
 
-def starters_of(run: Run) -> set[Subject]:
-    """The people who have started a run, or one that it descends from, as the record says."""
-    line: Run | None = run
-    objects = []
-    while line is not None:
-        objects.append(f"run:{line.pk}")
-        line = line.parent
-    people = (who(actor) for actor in audit.actors(STARTED, objects) if actor.startswith("user:"))
-    return {Subject(SubjectType.PERSON, name) for name in people}
+def line_of(run: UUID) -> RawSQL:
+    """A run and those that it descends from, however many, as the record calls them."""
+    return RawSQL(LINE, [run])  # noqa: S611 (its own text alone)
 
 
 def approvals_of(
@@ -188,6 +205,7 @@ def approvals_of(
     operation: UUID | None = None,
     *,
     answers: Sequence[Approval] | None = None,
+    proposers: frozenset[Subject] | None = None,
     rights: bool = True,
 ) -> Approvals:
     """What was approved, as it counts now.
@@ -196,7 +214,7 @@ def approvals_of(
         version: the policy in force, which says what its names of groups mean.
         doing: what is about to be sent; None: nothing yet, and nothing is compared.
         operation: the one that wants to use the approval.
-        answers: as `answers_to` gives them, where they were read already.
+        answers, proposers: as `answers_to` and `proposers_of` give them, where they were read.
         rights: whether each approver is asked for, which a page does not.
     """
     return Approvals(
@@ -209,7 +227,7 @@ def approvals_of(
         ),
         changed=changed_from(proposal, doing) if doing is not None else (),
         used=proposal.used_by is not None and proposal.used_by != operation,
-        proposers=proposers_of(proposal),
+        proposers=proposers_of(proposal) if proposers is None else proposers,
         closed=CLOSED[ProposalState(proposal.state)],
     )
 
@@ -217,10 +235,19 @@ def approvals_of(
 def answers_to(proposal: Proposal, *also: User) -> list[Approval]:
     """The answers so far, in their order, with who gave them and their groups; those of `also` are
     read with them. Two queries."""
-    rows = list(proposal.answers.select_related("by").order_by("at", "id"))
-    people = [*also, *(row.by for row in rows if row.by is not None)]
-    prefetch_related_objects(people, "groups")
+    rows = list(in_order(proposal.answers.all()))
+    give_groups(rows, *also)
     return rows
+
+
+def in_order(answers: QuerySet[Approval]) -> QuerySet[Approval]:
+    return answers.select_related("by").order_by("at", "id")
+
+
+def give_groups(answers: Iterable[Approval], *also: User) -> None:
+    """Read the groups of who gave the answers, and of those of `also`. One query."""
+    people = [*also, *(answer.by for answer in answers if answer.by is not None)]
+    prefetch_related_objects(people, "groups")
 
 
 def given_in(
@@ -231,6 +258,9 @@ def given_in(
 ) -> tuple[Given, ...]:
     """Every approval among `answers`, as it counts now; without a tenant no right is asked for."""
     latest = {giver(answer): answer for answer in answers}
+    if tenant is not None:
+        people = (answer.by for answer in answers if answer.by is not None)
+        read_rights(each for each in people if each.is_active and not each.is_superuser)
     return tuple(
         as_given(answer, latest[giver(answer)], proposal, tenant, version)
         for answer in answers
@@ -293,11 +323,6 @@ def doing_of(proposal: Proposal) -> Doing:
         proposal.currency,
         plain["precondition"],
     )
-
-
-def in_force(root: UUID) -> Proposal:
-    """The latest proposal of those that ask for the same: the approval of it is what counts."""
-    return Proposal.objects.filter(root=root).order_by("-id")[0]
 
 
 # --- the answer ---------------------------------------------------------------------------------

@@ -213,7 +213,7 @@ def lost_attempt(run: Run) -> Attempt:
         claimed_at=run.claimed_at,
         ended_at=Now(),
         state=AttemptState.LOST,
-        error="its worker went quiet and the lease ran out",
+        error="its worker went quiet, and its lease ended",
     )
 
 

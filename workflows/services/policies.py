@@ -13,7 +13,7 @@ from uuid import UUID
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db import connection, transaction
-from django.db.models import F, Max, Q
+from django.db.models import F, Max, Q, QuerySet
 
 from workflows.core.boundary.policy import Document, parse_policy
 from workflows.core.errors import InvalidPolicy
@@ -29,9 +29,14 @@ MIN_NOTE, MAX_NOTE = 10, 1000  # characters
 
 def policy_for(tenant: UUID) -> PolicyVersion | None:
     """The policy in force for a tenant: the latest of its own, else the latest for every tenant."""
+    return policies_for(tenant).first()
+
+
+def policies_for(tenant: UUID) -> QuerySet[PolicyVersion]:
+    """Those that there were for a tenant and are; the one in force is the first."""
     scope = Q(tenant=tenant) | Q(tenant=None)
     found = PolicyVersion.objects.filter(scope).select_related("tenant")
-    return found.order_by(F("tenant").asc(nulls_last=True), "-version").first()
+    return found.order_by(F("tenant").asc(nulls_last=True), "-version")
 
 
 def share_write_lock() -> None:

@@ -71,7 +71,7 @@ lost AS (
     INSERT INTO workflows_attempt
         (id, run_id, step, visit, number, worker, fence, claimed_at, ended_at, state, error)
     SELECT attempt, id, step, visit, tries, lease_owner, fence, claimed_at, statement_timestamp(),
-        'lost', 'its worker went quiet and the lease ran out'
+        'lost', 'its worker went quiet, and its lease ended'
     FROM due
     WHERE state = 'running'
 )
@@ -396,6 +396,7 @@ UPDATE workflows_worker
 SET seen_at = statement_timestamp(),
     session = CASE WHEN pg_backend_pid() = %(session)s THEN pg_backend_pid() END,
     server_since = pg_postmaster_start_time(),
+    gone_at = NULL,
     broker_away_since = statement_timestamp() - %(broker_away)s * interval '1 second',
     swept_at = coalesce(statement_timestamp() - %(swept)s * interval '1 second', swept_at)
 WHERE id = %(worker)s
@@ -411,8 +412,19 @@ WHERE w.seen_at > statement_timestamp() - %(lease)s * interval '1 second'
   AND NOT EXISTS (SELECT FROM pg_stat_get_activity(NULL) s WHERE s.pid = w.session)
 
 -- end_leases --
--- The leases of workers that are gone run out now. One that is alive after all renews them.
-WITH held AS (
+-- Workers that are gone are marked as that, and their leases run out now. One that is alive after
+-- all renews them, and takes its mark away.
+WITH gone AS (
+    SELECT w.id FROM workflows_worker w
+    WHERE w.id = ANY(%(workers)s) AND w.gone_at IS NULL
+      AND NOT EXISTS (SELECT FROM pg_stat_get_activity(NULL) s WHERE s.pid = w.session)
+    FOR UPDATE SKIP LOCKED
+),
+marked AS (
+    UPDATE workflows_worker w SET gone_at = statement_timestamp()
+    FROM gone WHERE w.id = gone.id
+),
+held AS (
     SELECT id FROM workflows_run
     WHERE lease_owner = ANY(%(workers)s) AND state = 'running'
       AND lease_expires_at > statement_timestamp()

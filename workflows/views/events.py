@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -10,12 +11,14 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from workflows import access
-from workflows.selectors.event_lists import events_page
+from workflows.selectors.event_lists import events_page, sources_of
 from workflows.selectors.event_page import event_page
 from workflows.selectors.events_asked import Asked, Reader
-from workflows.selectors.together import together
+from workflows.selectors.list_stamps import inbox_stamp
+from workflows.selectors.stamps import REDRAWN_EVERY
 from workflows.services.clock import database_now
-from workflows.views.requests import SignedIn, asks_for, fingerprint, nothing_new
+from workflows.together import together
+from workflows.views.requests import Seen, SignedIn, asks_for
 
 NAMES = ("view", "state", "source", "before", "after", "wbefore", "wafter", "wait", "event")
 FRAGMENTS = {
@@ -30,21 +33,24 @@ FRAGMENTS = {
 def events(request: SignedIn) -> HttpResponse:
     """The events and open waits of the tenants that this person may see."""
     asked = Asked(**{name: request.GET.get(name, "") for name in NAMES})
-    user = request.user
-    tenants, sendable = together(
-        access.visible_tenants(user), access.sendable_sources(user).values_list("pk")[:1]
+    user, before = request.user, Seen.by(request)
+    fragment = next((name for name in FRAGMENTS if asks_for(request, name)), "")
+    stamp = inbox_stamp(user, asked)
+    if fragment == "inbox" and before.is_of(stamp):
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    visible = access.visible_tenants(user)
+    tenants, sources, sendable = together(
+        visible, sources_of(visible), access.sendable_sources(user).values_list("pk")[:1]
     )
     reader = Reader(
         tenants=tenants,
+        sources=sources,
         controlled=frozenset(each.pk for each in tenants if access.may_control(user, each)),
         may_send=bool(sendable),
     )
     page = events_page(reader, asked)
-    known = fingerprint(page)
-    context = {"page": page, "seen": known, "now": database_now()}
-    fragment = next((name for name in FRAGMENTS if asks_for(request, name)), "")
-    if fragment == "inbox" and (same := nothing_new(request, known)):
-        return same
+    known = Seen.of(stamp, stamp.now + REDRAWN_EVERY, "")
+    context = {"page": page, "seen": str(known), "now": stamp.now}
     return render(request, FRAGMENTS.get(fragment, "workflows/events.html"), context)
 
 

@@ -65,6 +65,10 @@ class Seen:
     until: int = 0
     shown: str = ""
 
+    @classmethod
+    def of(cls, stamp: Stamp, until: datetime, shown: str) -> Self:
+        return cls(stamp.rows, int(until.timestamp()), shown)
+
     def __str__(self) -> str:
         return f"{self.rows}.{self.until}.{self.shown}"
 
@@ -77,6 +81,11 @@ class Seen:
     def is_of(self, stamp: Stamp) -> bool:
         """Whether the page is what it was; not known of one that moves by itself."""
         return bool(stamp.rows) and self.rows == stamp.rows and stamp.now.timestamp() < self.until
+
+    def shows(self, known: Self) -> bool:
+        """Whether what is `known` now is on the page already, of one that moves by itself; any
+        other is given its new stamp."""
+        return not known.rows and self.shown == known.shown
 
 
 def nothing_new(request: SignedIn, seen: str) -> HttpResponse | None:

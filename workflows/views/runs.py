@@ -13,12 +13,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from workflows import access
 from workflows.pages import MOST_EXPORTED
+from workflows.selectors.list_stamps import runs_stamp
 from workflows.selectors.run_export import COLUMNS, run_rows
 from workflows.selectors.run_list import Asked, listed, run_list
 from workflows.selectors.run_page import TRUE_SCALE, run_page
 from workflows.selectors.run_stamp import run_stamp
-from workflows.services.clock import database_now
-from workflows.views.requests import Seen, SignedIn, asks_for, fingerprint, moment, nothing_new
+from workflows.views.requests import Seen, SignedIn, asks_for, fingerprint, moment
 from workflows.views.tables import Exported, as_table
 
 
@@ -26,14 +26,18 @@ from workflows.views.tables import Exported, as_table
 @require_safe
 def runs(request: SignedIn) -> HttpResponse:
     """The runs that this person may see, newest first."""
-    visible = access.visible_runs(request.user)
-    now = database_now().astimezone(request.profile.zone)
-    page = run_list(visible, now, asked_by(request))
-    known = fingerprint(page)
-    context = {"page": page, "seen": known, "now": now}
-    if not asks_for(request, "runs"):
-        return render(request, "workflows/runs.html", context)
-    return nothing_new(request, known) or render(request, "workflows/_runs.html", context)
+    asked, before = asked_by(request), Seen.by(request)
+    polled, stamp = asks_for(request, "runs"), runs_stamp(request.user, asked)
+    if polled and before.is_of(stamp):
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    now = stamp.now.astimezone(request.profile.zone)
+    page, until = run_list(access.visible_runs(request.user), now, asked)
+    known = Seen.of(stamp, until, fingerprint(page))
+    if polled and before.shows(known):
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    context = {"page": page, "seen": str(known), "now": now}
+    template = "workflows/_runs.html" if polled else "workflows/runs.html"
+    return render(request, template, context)
 
 
 @login_required
@@ -72,10 +76,9 @@ def run(request: SignedIn, run: UUID) -> HttpResponse:
         only=request.GET.get("log", ""),
         children=request.GET.get("children", ""),
     )
-    seen = Seen(stamp.rows, int(until.timestamp()), page.seen)
-    context = {"page": replace(page, seen=str(seen)), "now": now}
-    if not polled:
-        return render(request, "workflows/run.html", context)
-    if not stamp.rows and before.shown == page.seen:
+    known = Seen.of(stamp, until, page.seen)
+    if polled and before.shows(known):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    return render(request, "workflows/_refreshed.html", context)
+    context = {"page": replace(page, seen=str(known)), "now": now}
+    template = "workflows/_refreshed.html" if polled else "workflows/run.html"
+    return render(request, template, context)

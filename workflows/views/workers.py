@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from workflows import access
+from workflows.selectors.list_stamps import workers_stamp
+from workflows.selectors.stamps import REDRAWN_EVERY
 from workflows.selectors.worker_list import workers_page
-from workflows.services.clock import database_now
-from workflows.views.requests import SignedIn, asks_for, fingerprint, nothing_new
+from workflows.views.requests import Seen, SignedIn, asks_for, fingerprint
 from workflows.worker_pages import WorkersPage
 
 
@@ -18,13 +21,15 @@ from workflows.worker_pages import WorkersPage
 @require_safe
 def workers(request: SignedIn) -> HttpResponse:
     """Names no run that this person may not see; who may see no runs is told of no worker."""
-    now = database_now()
+    polled, before = asks_for(request, "workers"), Seen.by(request)
+    stamp = workers_stamp(request.user)
+    if polled and before.is_of(stamp):
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
     if access.visible_tenants(request.user).exists():
-        page = workers_page(access.visible_runs(request.user), now)
+        page, until = workers_page(access.visible_runs(request.user), stamp.now)
     else:
-        page = WorkersPage("", may_see=False)
-    known = fingerprint(page)
-    context = {"page": page, "seen": known, "now": now}
-    if not asks_for(request, "workers"):
-        return render(request, "workflows/workers.html", context)
-    return nothing_new(request, known) or render(request, "workflows/_workers.html", context)
+        page, until = WorkersPage("", may_see=False), stamp.now + REDRAWN_EVERY
+    known = Seen.of(stamp, until, fingerprint(page))
+    context = {"page": page, "seen": str(known), "now": stamp.now}
+    template = "workflows/_workers.html" if polled else "workflows/workers.html"
+    return render(request, template, context)
