@@ -192,7 +192,7 @@ def test_taking_back_counts_also_under_another_username(payments: RunningDestina
 
 # --- one approval, two writes ------------------------------------------------------------------
 
-looping = Workflow("tests.looping")
+looping = Workflow("tests.proposing_in_a_loop")
 
 
 @looping.approval(action="refunds.create", expires_in=timedelta(hours=1))
@@ -214,7 +214,7 @@ def once_more(run: RunView) -> str:
 
 def test_a_second_visit_does_not_use_the_approval_again(payments: RunningDestination) -> None:
     registry.add(looping)
-    run = advanced(start("tests.looping", {}, tenant=tenant()))
+    run = advanced(start("tests.proposing_in_a_loop", {}, tenant=tenant()))
     answered(proposal_of(run), approver())
     assert advanced(run).state == "held"
     assert effects(payments) == 1

@@ -18,7 +18,7 @@ def test_a_case_is_downloaded_and_verified(
     held: Operation,  # noqa: F811
 ) -> None:
     page.goto(url_of(held))
-    page.get_by_text("More", exact=True).click()
+    page.locator("#head").get_by_text("More", exact=True).click()
     with page.expect_download() as expected:
         page.get_by_role("button", name="Evidence pack").click()
     assert expected.value.suggested_filename == f"operation-{held.pk}.zip"

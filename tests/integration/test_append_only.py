@@ -33,6 +33,7 @@ from reconciliation.models import (
     Message,
     Notification,
     Operation,
+    PasswordReset,
     Profile,
     ProposalEnd,
     Provider,
@@ -320,10 +321,10 @@ def test_the_tables_that_are_named_here_are_all_there_are() -> None:
     set_up = {Provider, ReviewQueue, ContractVersion, ReviewQueue.owners.through, DecisionPoint}
     switches = {DispatchStop}  # who threw which is in the audit record
     rehearsing = {Sandbox, Rehearsal}  # append-only too (test_rehearsals)
-    preferences = {Profile, DecisionDraft}  # what is somebody's own
+    own = {Profile, DecisionDraft, PasswordReset}  # what is somebody's own
     # Around a case, and none of it decides; notes are append-only too (test_assigning).
     around = {CaseNote, Reminder, SavedView, BulkAction, BulkItem}
     telling = {Channel, Delivery, Digest, Message, Notification, Shift}  # what people are told
     every = set(apps.get_app_config("reconciliation").get_models(include_auto_created=True))
-    others = {*set_up, *switches, *rehearsing, *around, *preferences, *telling}
+    others = {*set_up, *switches, *rehearsing, *around, *own, *telling}
     assert every == {*LEDGER, *others}

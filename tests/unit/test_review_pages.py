@@ -74,6 +74,6 @@ def test_all_decisions_stay_visible_and_none_is_chosen_for_anyone() -> None:
         DecisionOption("applied", "It is done", "…", allowed=True),
         DecisionOption("send_again", "Send again", "…", allowed=False, why_not="No key."),
     )
-    form = DecisionForm("/", "/", "operation", options, "c84e6f", 1, "token", NOW)
+    form = DecisionForm("/", "/", "operation", options, "c84e6f", 1, "token", "basis", NOW)
     assert form.offered + form.not_offered == options
     assert form.draft.kind == ""
