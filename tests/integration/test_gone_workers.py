@@ -112,7 +112,7 @@ def test_a_worker_that_is_gone_is_shown_as_that_at_once_until_it_is_heard_of(
 
     wait_for(is_shown_as_gone, "it is gone for long enough")
     assert health(database_now())[0].text.startswith("No worker is alive")
-    page = workers_page(Run.objects.all(), database_now())
+    page, _ = workers_page(Run.objects.all(), database_now())
     assert (page.alive, len(page.quiet)) == ((), 1)
     assert page.quiet[0].sentence.endswith("Its session with the database ended. It holds nothing.")
     with psycopg.connect(url_of(connection.settings_dict), autocommit=True) as following:
