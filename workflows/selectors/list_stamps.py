@@ -91,7 +91,8 @@ def runs_stamp(user: User, asked: run_list.Asked) -> Stamp:
     counts = (
         "(SELECT string_agg(concat(state, number), ' ' ORDER BY state) FROM ("  # noqa: S608
         "SELECT state, count(*) AS number FROM workflows_run"
-        f" WHERE tenant_id IN {VISIBLE} AND state = ANY (%(unfinished)s) AND {among}"
+        f" WHERE tenant_id IN {VISIBLE} AND finished_at IS NULL"
+        f" AND state = ANY (%(unfinished)s) AND {among}"
         " GROUP BY state) counted)"
     )
     sql = (
