@@ -20,6 +20,7 @@ from reconciliation.models import (
     Evidence,
     Hold,
     Operation,
+    Profile,
     Provider,
     ReviewQueue,
     Shift,
@@ -90,6 +91,10 @@ def join_a_group(_: Operation) -> None:
     person().groups.add(Group.objects.create(name="a team"))
 
 
+def live_elsewhere(_: Operation) -> None:
+    Profile.objects.update_or_create(user=person(), defaults={"time_zone": "Asia/Tokyo"})
+
+
 ON_BOTH: dict[str, Callable[[Operation], object]] = {
     "evidence": lambda held: Evidence.objects.create(
         operation=held, kind="unavailable", source="look-up"
@@ -106,6 +111,7 @@ ON_BOTH: dict[str, Callable[[Operation], object]] = {
     "a switch": stop,
     "a right that is lost": lose_a_right,
     "a group": join_a_group,
+    "the reader's time zone": live_elsewhere,
     "its tenant": lambda _: Tenant.objects.update(name="Another"),
     "its run": lambda _: Run.objects.update(labels={"order": "another"}),
     "that it closes": lambda _: Hold.objects.update(state=HoldState.CLOSED, closed_at=Now()),
@@ -160,10 +166,10 @@ def test_what_time_alone_changes_is_told(client: Client, held: Operation, page: 
     Hold.objects.update(due_at=soon)
     Run.objects.update(wake_at=soon)
     url = address_of(held, page)
-    rows, until, shown = client.get(url).context["page"].seen.split(".")
+    rows, until, told, shown = client.get(url).context["page"].seen.split(".")
     assert int(until) == int(soon.timestamp())
     past = int(database_now().timestamp())
-    told = fragment(client, f"{url}?seen={rows}.{past}.{shown}", "live")
+    told = fragment(client, f"{url}?seen={rows}.{past}.{told}.{shown}", "live")
     assert told.status_code == HTTPStatus.OK
     # Nothing that a decision rests on has changed by it, and nobody is told so.
     assert "has changed since you opened this form" not in told.content.decode()

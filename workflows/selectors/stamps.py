@@ -9,9 +9,10 @@ its stamp: the tests compare the tables of the two.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from django.db import connection
@@ -26,10 +27,17 @@ class Stamp:
 
     Attributes:
         rows: changes whenever one of its rows does; empty where the page moves by itself.
+        told: changes with the zone in which its reader is told times, and with the day there.
     """
 
     now: datetime
     rows: str
+    told: str = ""
+
+    def read_in(self, zone: tzinfo) -> Stamp:
+        """The same for somebody who is told times in `zone`."""
+        day = f"{zone} {self.now.astimezone(zone):%Y-%m-%d}"
+        return replace(self, told=hashlib.sha256(day.encode()).hexdigest()[:8])
 
 
 def version_of(table: str, where: str) -> str:

@@ -35,7 +35,7 @@ def events(request: SignedIn) -> HttpResponse:
     asked = Asked(**{name: request.GET.get(name, "") for name in NAMES})
     user, before = request.user, Seen.by(request)
     fragment = next((name for name in FRAGMENTS if asks_for(request, name)), "")
-    stamp = inbox_stamp(user, asked)
+    stamp = inbox_stamp(user, asked).read_in(request.profile.zone)
     if fragment == "inbox" and before.is_of(stamp):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     visible = access.visible_tenants(user)
