@@ -16,6 +16,8 @@ from romulus_site.processes import Part
 
 LOOPBACK = "127.0.0.1"
 CONSOLE_THREADS = 8
+# Longer than pages wait between two polls: on a phone a new connection takes as long as an answer.
+CONSOLE_KEEP_SECONDS = 75
 # The console's own limit for requests in progress, within the supervisor's.
 CONSOLE_GRACE_SECONDS = 5
 # The destination's first port, counted from the console's.
@@ -31,6 +33,7 @@ def console(host: str, port: int) -> Part:
         "--worker-class=gthread",
         "--workers=1",
         f"--threads={CONSOLE_THREADS}",
+        f"--keep-alive={CONSOLE_KEEP_SECONDS}",
         f"--graceful-timeout={CONSOLE_GRACE_SECONDS}",
         "--no-control-socket",
     ]
