@@ -59,6 +59,20 @@ def test_declared_bytes_come_back_as_they_were(annotation: Any, value: Any) -> N
     assert from_json(stored, annotation, what="it") == value
 
 
+def test_a_step_keeps_what_its_annotation_declares() -> None:
+    flow = Workflow("bytes_kept")
+
+    @flow.step()
+    def step(run) -> Base64:
+        """Give bytes"""
+        return NO_TEXT
+
+    returns = flow.steps["step"].returns
+    stored = to_json(NO_TEXT, returns, limit=1000, what="it")
+
+    assert from_json(stored, returns, what="it") == NO_TEXT
+
+
 def test_text_that_is_no_base64_is_no_value() -> None:
     with pytest.raises(InvalidInput, match=r"input of x: at body: .*no base64"):
         from_json({"name": "a", "body": "A$"}, Page, what="input of x")

@@ -67,7 +67,7 @@ def title_of(function: StepFunction) -> str:
 def output_of_step(function: StepFunction, place: str) -> Any:
     """A step may run again before it commits, so that no write may be inside."""
     refuse_write(function, place)
-    returns = return_type(function, place)
+    returns = return_type(function, place, with_rules=True)
     if names_intent(returns):
         raise InvalidDefinition(
             f"{place}: step {function.__name__!r} is annotated with Intent: decorate it with "
@@ -205,9 +205,10 @@ def check_storable(annotation: Any, place: str, what: str = "an output") -> None
         )
 
 
-def return_type(function: StepFunction, place: str) -> Any:
+def return_type(function: StepFunction, place: str, *, with_rules: bool = False) -> Any:
+    """What a function is annotated to give; with what `Annotated` says of it, or without."""
     try:
-        return get_type_hints(function).get("return", Any)
+        return get_type_hints(function, include_extras=with_rules).get("return", Any)
     except Exception as error:  # whatever evaluating the annotations raised
         raise InvalidDefinition(
             f"{place}: its annotations name something unknown: {error}"
