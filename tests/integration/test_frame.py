@@ -102,7 +102,7 @@ def test_an_owner_is_told_something_of_each(provider: Provider) -> None:
     frame = frame_of(User.objects.get(pk=person().pk))
     assert frame.needs_you > 0
     assert [stop.covers for stop in frame.stops] == [
-        "action comments.create at desk",
+        "action comments.create at Desk",
         "tenant Northwind",
     ]
     assert [str(channel) for channel in frame.failing] != []
