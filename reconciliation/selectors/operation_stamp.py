@@ -86,9 +86,9 @@ STAMP = f"""
         UNION SELECT person_id FROM reconciliation_shift WHERE queue_id IN {OF_QUEUES}
         UNION SELECT assignee_id FROM reconciliation_hold WHERE operation_id = %(operation)s
     )
-    SELECT statement_timestamp(),
+    SELECT statement_timestamp() AS now,
         CASE WHEN (SELECT state FROM operation) = 'held' THEN md5(concat_ws(' ', {", ".join(ROWS)}))
-        ELSE '' END
+        ELSE '' END AS rows
 """  # noqa: S608 (constants)
 
 

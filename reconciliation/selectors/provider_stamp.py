@@ -33,10 +33,10 @@ STAMP = f"""
         SELECT id FROM reconciliation_reviewqueue WHERE provider_id = (SELECT id FROM provider)
         UNION SELECT default_queue_id FROM provider
     )
-    SELECT statement_timestamp(), CASE WHEN EXISTS (
+    SELECT statement_timestamp() AS now, CASE WHEN EXISTS (
         SELECT FROM reconciliation_dispatchstop it WHERE ({IN_FORCE})
             AND (it.provider_id IS NULL OR it.provider_id = (SELECT id FROM provider))
-    ) THEN '' ELSE md5(concat_ws(' ', {", ".join(ROWS)})) END
+    ) THEN '' ELSE md5(concat_ws(' ', {", ".join(ROWS)})) END AS rows
 """  # noqa: S608 (constants)
 
 

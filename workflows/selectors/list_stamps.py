@@ -6,7 +6,6 @@ of what is counted beside them.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -92,18 +91,18 @@ def runs_stamp(user: User, asked: run_list.Asked) -> Stamp:
         "(SELECT string_agg(concat(state, number), ' ' ORDER BY state) FROM ("  # noqa: S608
         "SELECT state, count(*) AS number FROM workflows_run"
         f" WHERE tenant_id IN {VISIBLE} AND finished_at IS NULL"
-        f" AND state = ANY (%(unfinished)s) AND {among}"
+        f" AND state = ANY (%(names)s) AND {among}"
         " GROUP BY state) counted)"
     )
     sql = (
-        f"WITH {VISIBLE_TENANTS}, {page} SELECT statement_timestamp(), CASE WHEN {ALL_REST}"
-        f" THEN md5(concat_ws(' ', {', '.join((*RUNS, counts))})) ELSE '' END"
+        f"WITH {VISIBLE_TENANTS}, {page} SELECT statement_timestamp() AS now, CASE WHEN {ALL_REST}"
+        f" THEN md5(concat_ws(' ', {', '.join((*RUNS, counts))})) ELSE '' END AS rows"
     )
     wanted = {
         "parent": parent,
         "state": asked.state,
-        "resting": RESTING,
-        "unfinished": [state.value for state in run_list.UNFINISHED],
+        "states": RESTING,
+        "names": [state.value for state in run_list.UNFINISHED],
     }
     return stamp(sql, asked_for(user) | placed(asked.before, asked.after) | wanted)
 
@@ -112,7 +111,7 @@ def runs_stamp(user: User, asked: run_list.Asked) -> Stamp:
 
 TO_ACT_ON = "NOT (state = 'matched') AND dismissed_at IS NULL"
 KIND = f"CASE WHEN ambiguous_at IS NOT NULL THEN '{AMBIGUOUS}' ELSE state END"
-OF_SOURCE = "FROM workflows_eventsource WHERE slug = %(source)s"
+OF_SOURCE = "FROM workflows_eventsource WHERE slug = %(slug)s"
 GIVEN = f"(SELECT wait_id FROM workflows_match WHERE event_id = {PAGE})"  # noqa: S608
 TALLY = f"""
     (SELECT string_agg(concat(kind, number), ' ' ORDER BY kind) FROM (
@@ -147,9 +146,9 @@ def inbox_stamp(user: User, asked: events_asked.Asked) -> Stamp:
     page = page_of("workflows_event", "state", " AND ".join(chosen) or "true", place)
     sql = (
         f"WITH {VISIBLE_TENANTS}, {page}"
-        f" SELECT statement_timestamp(), md5(concat_ws(' ', {', '.join(INBOX)}))"
+        f" SELECT statement_timestamp() AS now, md5(concat_ws(' ', {', '.join(INBOX)})) AS rows"
     )
-    wanted = {"state": asked.state, "source": asked.source}
+    wanted = {"state": asked.state, "slug": asked.source}
     return stamp(sql, asked_for(user) | placed(*place) | wanted)
 
 
@@ -157,7 +156,8 @@ def inbox_stamp(user: User, asked: events_asked.Asked) -> Stamp:
 
 SHOWN = """
     ANY (ARRAY(
-        SELECT id FROM workflows_worker WHERE seen_at > statement_timestamp() - %(lately)s
+        SELECT id FROM workflows_worker
+        WHERE seen_at > statement_timestamp() - make_interval(secs => %(lately)s)
         UNION SELECT lease_owner FROM workflows_run WHERE state = 'running'
     ))"""
 OF_VISIBLE = f"FROM workflows_run WHERE tenant_id IN {VISIBLE}"
@@ -165,18 +165,20 @@ WORKERS = (
     version_of("workflows_tenant", f"it.id IN {VISIBLE}"),
     version_of("workflows_worker", f"it.id = {SHOWN}"),
     version_of("workflows_run", f"it.state = 'running' AND it.tenant_id IN {VISIBLE}"),
-    "(SELECT count(*) FROM workflows_worker WHERE seen_at > statement_timestamp() - %(lease)s)",
+    "(SELECT count(*) FROM workflows_worker"
+    " WHERE seen_at > statement_timestamp() - make_interval(secs => %(lease)s))",
     f"(SELECT count(*) {OF_VISIBLE} AND state = 'ready')",
     f"(SELECT count(*) {OF_VISIBLE} AND state = 'running'"
     " AND lease_expires_at <= statement_timestamp())",
 )
 OF_WORKERS = (
     f"WITH {VISIBLE_TENANTS}"
-    f" SELECT statement_timestamp(), md5(concat_ws(' ', {', '.join(WORKERS)}))"
+    f" SELECT statement_timestamp() AS now, md5(concat_ws(' ', {', '.join(WORKERS)})) AS rows"
 )
 
 
 def workers_stamp(user: User) -> Stamp:
     """Of the page of workers for `user`. While one is alive it says so every few seconds."""
-    lease = timedelta(seconds=settings.ROMULUS_LEASE_SECONDS)
-    return stamp(OF_WORKERS, asked_for(user) | {"lease": lease, "lately": worker_list.LATELY})
+    lately = worker_list.LATELY.total_seconds()
+    asked = {"lease": float(settings.ROMULUS_LEASE_SECONDS), "lately": lately}
+    return stamp(OF_WORKERS, asked_for(user) | asked)
