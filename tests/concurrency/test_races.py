@@ -318,7 +318,7 @@ def test_a_send_that_begins_while_dispatch_is_being_turned_off_does_not_begin() 
             administrator = person("admin_1", is_superuser=True)
             set_dispatch(Provider.objects.get(), Dispatch.OFF, administrator, "An incident there.")
             sending = do(lambda: begin(operation, claim))
-            wait_until_blocked()
+            wait_until_blocked(sending)
         with pytest.raises(DispatchTurnedOff):
             sending.result(timeout=LIMIT_SECONDS)
     assert not Transmission.objects.exists()
@@ -339,7 +339,7 @@ def test_dispatch_is_off_only_after_the_sends_that_have_begun_are_on_record() ->
         with transaction.atomic():
             begin(operation, claim)
             turning = do(turn_off)
-            wait_until_blocked()
+            wait_until_blocked(turning)
         assert turning.result(timeout=LIMIT_SECONDS) == 1
     assert Provider.objects.get().dispatch == "off"
 
