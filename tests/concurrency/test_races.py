@@ -22,6 +22,7 @@ from reconciliation.core.facts import Dispatch, Wait, WaitReason
 from reconciliation.models import Operation, Provider, Transmission
 from reconciliation.services import reconcile as reconciling
 from reconciliation.services.dispatch import set_dispatch
+from reconciliation.services.facts import load_facts
 from reconciliation.services.reconcile import reconcile
 from reconciliation.services.write_step import park
 from tests.claiming import (
@@ -394,7 +395,7 @@ def test_a_worker_that_parks_and_a_reconciliation_of_the_same_run_do_not_lock_ea
     ready_provider("payments", destination.url)
     claim = claim_at_write(started_run())
     operation = opened(claim)
-    parked = park(operation, None, WaitReason.DISPATCH)
+    parked = park(operation, None, WaitReason.DISPATCH, load_facts(operation))
     operation_is_locked = threading.Event()
 
     def also() -> None:
