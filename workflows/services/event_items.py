@@ -116,7 +116,7 @@ def dismiss(event_id: UUID, *, by: str, reason: str) -> Done:
             dismissed_at=Now(), dismissed_by=by, dismissed_reason=reason, ambiguous_at=None
         )
         if changed:
-            event_holds.close_hold(event_id, "the event was dismissed", by)
+            event_holds.close_holds([event_id], "the event was dismissed", by)
             audit.record(by, "event dismissed", f"event:{event_id}", reason=reason)
     failpoint("after_dismiss")
     if changed:
