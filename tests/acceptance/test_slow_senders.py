@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from romulus_site.parts import CONSOLE_THREADS
+from romulus_site.parts import CONSOLE_THREADS, answers
 from tests.acceptance.hooking import received
 from tests.acceptance.web import web
 from tests.delivering import source
-from tests.waiting import LIMIT_SECONDS
+from tests.waiting import LIMIT_SECONDS, wait_for
 from tests.workers import environment_of
 from workflows.core.sources import Scheme
 from workflows.models import Event
@@ -43,7 +43,7 @@ def test_requests_that_never_end_are_cut_short_and_the_console_answers(
         ]
         for place, wire in enumerate(slow):
             wire.sendall(UNFINISHED[place % len(UNFINISHED)])
-        assert console.ready()[0] == 200
+        wait_for(lambda: answers(address[0], console.port, "/healthz"), "it answers", limit=60)
         for wire in slow:
             assert re.match(rb"HTTP/1.1 4\d\d |$", received(wire))
     assert not Event.objects.exists()
