@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -26,12 +25,8 @@ from reconciliation.services.delivering import send_test
 from reconciliation.services.rota import delete_shift, on_call_at, rota_of, save_shift
 from workflows.admin.guarded import signed_in
 from workflows.admin.kept import Kept
+from workflows.admin.offering import Offering, SeenFilter
 from workflows.services.clock import database_now
-
-if TYPE_CHECKING:
-    ShiftBase = admin.ModelAdmin[Shift]
-else:
-    ShiftBase = admin.ModelAdmin
 
 SET_UP_FIRST = "after it is saved"
 
@@ -58,7 +53,7 @@ class ChannelAdmin(Kept):
     form = ChannelForm
     instead = "Turn it off instead: nothing more goes through it."
     list_display = ("__str__", "address", "state", "used_at")
-    list_filter = ("kind", "queue")
+    list_filter = ("kind", ("queue", SeenFilter))
     list_select_related = ("queue", "person")
     readonly_fields = ("state", "test_link")
     fields = (
@@ -111,7 +106,7 @@ class ChannelAdmin(Kept):
         """GET asks, POST sends; one that arrives starts a channel that had stopped."""
         found = get_object_or_404(Channel.objects.select_related("queue", "person"), pk=channel)
         if not self.has_change_permission(request, found):
-            raise PermissionDenied
+            raise Http404
         back = reverse("admin:reconciliation_channel_change", args=[found.pk])
         if request.method == "POST":
             message = send_test(found, signed_in(request), write)
@@ -132,13 +127,13 @@ class ChannelAdmin(Kept):
 
 
 @admin.register(Shift)
-class ShiftAdmin(ShiftBase):
+class ShiftAdmin(Offering):
     """Who is on call for a queue, and when."""
 
     form = ShiftForm
     actions = None
     list_display = ("queue", "person", "when")
-    list_filter = ("queue",)
+    list_filter = (("queue", SeenFilter),)
     list_select_related = ("queue", "person")
     fieldsets = (
         (None, {"fields": ("queue", "person")}),

@@ -11,9 +11,8 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -152,7 +151,7 @@ class SourceAdmin(Guarded):
     def changeable(self, request: HttpRequest, source: UUID) -> EventSource:
         found = get_object_or_404(EventSource, pk=source)
         if not self.has_change_permission(request, found):
-            raise PermissionDenied
+            raise Http404
         return found
 
     def add_secret_view(self, request: HttpRequest, source: UUID) -> HttpResponse:
@@ -193,7 +192,7 @@ class SourceAdmin(Guarded):
         """Judge a pasted request; nothing is stored, counted or sent."""
         found = get_object_or_404(EventSource.objects.select_related("tenant"), pk=source)
         if not self.has_view_permission(request, found):
-            raise PermissionDenied
+            raise Http404
         form = TrialForm(request.POST or None, request.FILES or None)
         trial = None
         if request.method == "POST" and form.is_valid():
