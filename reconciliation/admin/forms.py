@@ -120,8 +120,10 @@ class ProviderForm(ProviderFormBase):
 
 # A year: what is due later than that is nobody's, and a time that no calendar has opens no case.
 LONGEST = timedelta(days=366)
-SPANS = ("due_after", "tell_before", "tell_on_call_after", "tell_owners_after")
-SPANS += ("tell_administrators_after",)
+SPANS = (
+    *("due_after", "tell_before", "tell_on_call_after", "tell_owners_after"),
+    "tell_administrators_after",
+)
 
 
 class QueueForm(QueueFormBase):
