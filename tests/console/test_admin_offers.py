@@ -23,12 +23,12 @@ LISTS = ("hold", "operation", "shift", "channel")
 
 @pytest.fixture
 def own() -> Provider:
-    return ready_provider("own")
+    return ready_provider("payments")
 
 
 @pytest.fixture
 def foreign() -> Provider:
-    provider = ready_provider("foreign")
+    provider = ready_provider("desk")
     queue = ReviewQueue.objects.create(slug="foreign", name="Queue of others", provider=provider)
     Provider.objects.filter(pk=provider.pk).update(name="Provider of others", default_queue=queue)
     return Provider.objects.get(pk=provider.pk)

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.forms import ModelForm
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -150,8 +151,10 @@ class SourceAdmin(Guarded):
 
     def changeable(self, request: HttpRequest, source: UUID) -> EventSource:
         found = get_object_or_404(EventSource, pk=source)
-        if not self.has_change_permission(request, found):
+        if not self.has_view_permission(request, found):
             raise Http404
+        if not self.has_change_permission(request, found):
+            raise PermissionDenied
         return found
 
     def add_secret_view(self, request: HttpRequest, source: UUID) -> HttpResponse:
