@@ -6,6 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.forms import ModelForm
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -14,6 +16,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods
 
+from reconciliation import access
 from reconciliation.admin.notification_forms import ChannelForm, ShiftForm
 from reconciliation.core.channels import MessageState
 from reconciliation.core.rota import changes_at
@@ -37,10 +40,16 @@ def said_on_call(queue: ReviewQueue) -> str:
         return SET_UP_FIRST
     now = database_now()
     shifts = queue.shifts.select_related("person")
-    people = listed([name_of(person) for person in on_call_at(shifts, now)])
+    people = listed([told_or_not(person, queue) for person in on_call_at(shifts, now)])
     until = changes_at(rota_of(shifts), now)
     ending = f", until {clock(until)}" if until else ""
     return f"{people or 'nobody: its owners answer for it'}{ending}"
+
+
+def told_or_not(person: User, queue: ReviewQueue) -> str:
+    """Rights may have gone since the shift was saved: whoever lacks them hears nothing."""
+    may = access.may_answer_for(person, queue)
+    return name_of(person) if may else f"{name_of(person)} (passed over: lacks the rights)"
 
 
 # --- channels ---------------------------------------------------------------------------------
@@ -105,8 +114,10 @@ class ChannelAdmin(Kept):
     def test_view(self, request: HttpRequest, channel: UUID) -> HttpResponse:
         """GET asks, POST sends; one that arrives starts a channel that had stopped."""
         found = get_object_or_404(Channel.objects.select_related("queue", "person"), pk=channel)
-        if not self.has_change_permission(request, found):
+        if not self.has_view_permission(request, found):
             raise Http404
+        if not self.has_change_permission(request, found):
+            raise PermissionDenied
         back = reverse("admin:reconciliation_channel_change", args=[found.pk])
         if request.method == "POST":
             message = send_test(found, signed_in(request), write)
