@@ -18,7 +18,7 @@ from functools import cache
 
 from reconciliation.adapters.uptime import uptime
 from reconciliation.core.addresses import IP, Address, Allowed, may_be_called
-from reconciliation.core.classify import BEFORE_SEND, Phase
+from reconciliation.core.classify import Phase
 from reconciliation.core.contracts import Deadlines
 
 SAVE_SECONDS = 3.0  # a person waits
@@ -67,10 +67,6 @@ class Progress:
         if whole <= 0:
             raise OutOfTime
         return max(whole if limit is None else min(limit, whole), LEAST_SECONDS)
-
-    @property
-    def nothing_left(self) -> bool:
-        return self.phase in BEFORE_SEND
 
 
 def connect(address: Address, allowed: tuple[Allowed, ...], progress: Progress) -> socket.socket:
