@@ -162,8 +162,12 @@ def test_what_is_long_on_its_way_is_shown_as_its_outline(
     others: list[Hold],
 ) -> None:
     kept: list[Route] = []
+
+    def keep(route: Route) -> None:
+        kept.append(route)
+
     page.goto("/review/")
-    page.route("**/preview/**", lambda route: kept.append(route))
+    page.route("**/preview/**", keep)
     page.locator("[data-preview]").first.click()
     outline = page.locator(".pv:not([hidden]) .bones")
     expect(outline).to_be_visible()
