@@ -6,7 +6,7 @@ import re
 
 import pytest
 from guardian.shortcuts import assign_perm
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
 from reconciliation.models import BulkAction, CaseNote, Hold, Operation, ReviewQueue
 from reconciliation.services.bulk import carry_out
@@ -155,28 +155,3 @@ def test_without_scripts_a_case_is_found_assigned_and_spoken_of_all_the_same(
     plain.get_by_role("button", name="Remind me of 1 case").click()
     expect(plain.get_by_text("0 of 1 looked at")).to_be_visible()
     context.close()
-
-
-def test_what_is_long_on_its_way_is_shown_as_its_outline(
-    page: Page,  # noqa: F811
-    others: list[Hold],
-) -> None:
-    kept: list[Route] = []
-
-    def keep(route: Route) -> None:
-        kept.append(route)
-
-    page.goto("/review/")
-    page.route("**/preview/**", keep)
-    page.locator("[data-preview]").first.click()
-    outline = page.locator(".pv:not([hidden]) .bones")
-    expect(outline).to_be_visible()
-    kept[0].continue_()
-    expect(page.locator(".pv:not([hidden])")).to_contain_text("What was intended")
-    expect(outline).to_have_count(0)
-    # Where no answer comes, nothing is left of it.
-    page.locator("[data-preview]").nth(1).click()
-    expect(outline).to_be_visible()
-    kept[1].abort()
-    expect(outline).to_have_count(0)
-    expect(page.get_by_text("No answer came.")).to_be_visible()
