@@ -27,6 +27,11 @@ from workflows.together import together
 BANNER_SHOWN = 3
 SAVED_SHOWN = 5  # the queue itself shows more of them, and says how much is in each
 ON_CALL_SHOWN = 2
+# What is read of a shift: each page asks for it.
+OF_SHIFTS = (
+    *("weekdays", "starts", "ends", "zone", "starts_at", "ends_at", "queue__name"),
+    *(f"person__{name}" for name in ("username", "first_name", "last_name", "is_active")),
+)
 TODAY = timedelta(hours=20)  # within it a time of day says which day
 
 # The views of the queue that stand beside every page, with how much is in them.
@@ -130,7 +135,7 @@ def shifts_of(user: User) -> QuerySet[Shift]:
     queues = access.team_queues(user).filter(Exists(Shift.objects.filter(queue=OuterRef("pk"))))
     first = queues.order_by("name", "pk").distinct().values("pk", "name")[:ON_CALL_SHOWN]
     found = Shift.objects.filter(queue__in=first.values("pk")).select_related("queue", "person")
-    return found.order_by("queue__name", "queue", "pk")
+    return found.only(*OF_SHIFTS).order_by("queue__name", "queue", "pk")
 
 
 def duties(shifts: Iterable[Shift], now: datetime) -> tuple[OnCall, ...]:
