@@ -96,9 +96,8 @@ def check_note(note: str) -> None:
 
 def check_code(hold: Hold, code: str) -> None:
     if code.strip().lower() != code_of(hold.case_id):
-        raise InvalidDecision(
-            "code", f"The {CODE_LENGTH} characters are not the last ones of this ID."
-        )
+        case = "operation" if hold.operation_id else "run"
+        raise InvalidDecision("code", f"These are not the last {CODE_LENGTH} of the {case}'s ID.")
 
 
 def code_of(subject: UUID | None) -> str:
