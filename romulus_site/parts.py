@@ -16,8 +16,9 @@ from romulus_site.processes import Part
 
 LOOPBACK = "127.0.0.1"
 CONSOLE_THREADS = 8
-# Longer than pages wait between two polls: on a phone a new connection takes as long as an answer.
-CONSOLE_KEEP_SECONDS = 75
+# Longer than most pages wait between two polls: on a phone a new connection takes as long as an
+# answer. Not much longer: whoever opens connections and is silent keeps them for so long.
+CONSOLE_KEEP_SECONDS = 20
 # The console's own limit for requests in progress, within the supervisor's.
 CONSOLE_GRACE_SECONDS = 5
 # The destination's first port, counted from the console's.
@@ -30,7 +31,7 @@ def console(host: str, port: int) -> Part:
     command = [
         *(sys.executable, "-m", "gunicorn", "romulus_site.wsgi"),
         f"--bind={bracketed(host)}:{port}",
-        "--worker-class=gthread",
+        "--worker-class=romulus_site.console_threads.TimedThreads",
         "--workers=1",
         f"--threads={CONSOLE_THREADS}",
         f"--keep-alive={CONSOLE_KEEP_SECONDS}",
