@@ -274,6 +274,8 @@ def can_come(reason: HoldReason, contract: Contract) -> bool:
             return contract.replay is not None or contract.look_up is not None
         case HoldReason.ABSENCE_NOT_PROOF | HoldReason.LOOK_UP_UNAVAILABLE:
             return contract.look_up is not None
+        case HoldReason.WINDOW_OVER_UNASKED:
+            return contract.replay is not None and contract.look_up is not None
         case HoldReason.TIME_SPENT:
             return contract.budget.elapsed_seconds is not None
         case HoldReason.KEY_MISMATCH | HoldReason.ALREADY_EXISTS | HoldReason.REFUSED_LATER:
