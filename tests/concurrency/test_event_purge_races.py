@@ -10,6 +10,7 @@ from django.db import connection, transaction
 
 from tests.events import delivered, driven, source, waiting
 from tests.racing import beside, wait_until_blocked
+from tests.waiting import LIMIT_SECONDS
 from workflows.models import Event
 from workflows.services.clock import database_now
 from workflows.services.event_items import dismiss, restore
@@ -39,6 +40,6 @@ def test_what_was_given_to_a_wait_while_it_was_looked_at_is_not_purged() -> None
             purge = do(partial(purge_batch, found, later))
             wait_until_blocked()
             assert restore(event, by="ada", reason="It was.").changed
-        assert purge.result(timeout=30).events == 0
+        assert purge.result(timeout=LIMIT_SECONDS).events == 0
     assert Event.objects.get(pk=event).body is not None
     assert driven(run).state == "completed"
