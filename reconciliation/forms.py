@@ -12,6 +12,7 @@ from reconciliation.core.states import DecisionKind
 from reconciliation.decision_pages import Draft, EvidenceChoice
 from reconciliation.services.answers import MIN_NOTE, Answer, Verdict, VerdictGiven
 from reconciliation.services.corrections import CorrectionGiven
+from workflows.core.words import read_length
 
 INCOMPLETE = "This form is incomplete. Reload the page: what is on record stays."
 
@@ -134,5 +135,5 @@ def with_basis(note: str, chosen: str, evidence: Iterable[EvidenceChoice]) -> st
     A note that is too short stays so: what was merely chosen must not make up for it.
     """
     basis = next((choice.text for choice in evidence if choice.value == chosen), "")
-    long_enough = len(note.strip()) >= MIN_NOTE
+    long_enough = read_length(note) >= MIN_NOTE
     return f"{note.strip()}\n\nRests on: {basis}." if basis and long_enough else note

@@ -1,7 +1,8 @@
 """What the overview shows: filled by selectors, read by `templates/reconciliation/overview.html`.
 
 Plain data without Django. Address `start` (`/`): `overview.html` with {"page": OverviewPage,
-"now"}; target `overview`: `_overview.html`, or 204 while `?seen=` equals what there is.
+"now"}; target `overview`: `_overview.html`, or 204 while `?seen=` equals what there is. `?range=`
+is how far back it looks: `1h`, `24h` (usual), `7d`, `30d`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from workflows.core.charts import Chart
-from workflows.pages import Link
+from workflows.core.ranges import Range
+from workflows.pages import Filter, Link
 from workflows.worker_pages import Health
 
 
@@ -69,7 +71,7 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The runs of one state, by the hour."""
+    """The runs of one state, by slices of time."""
 
     state: str
     chart: Chart
@@ -83,9 +85,10 @@ class OverviewPage:
     Attributes:
         needs: the most urgent of the cases that are theirs.
         mine, total: how many are theirs, and how many wait for anybody.
-        since: from when on the day's figures count.
-        more_unresolved: there are more than were looked at.
-        seen: changes when what is shown has changed.
+        since: from when on the figures of `back` count: of very many, the newest alone do.
+        starts: when each slice of the charts begins.
+        ranges: how far back one may look.
+        url: this very page, and what is seen of it.
     """
 
     verdict: Verdict
@@ -100,7 +103,9 @@ class OverviewPage:
     latencies: Chart
     sends: Chart
     runs: tuple[Strip, ...]
-    hours: tuple[datetime, ...]
+    starts: tuple[datetime, ...]
     wrong: tuple[Wrong, ...]
     since: datetime
-    seen: str
+    back: Range
+    ranges: tuple[Filter, ...]
+    url: str

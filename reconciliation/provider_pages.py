@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from reconciliation.core.runbook import Possible, Question
+from reconciliation.core.runbook import Possible
 from reconciliation.dispatch_pages import StopRow
 from reconciliation.pages import Owner
 from workflows.pages import Fact, Link
@@ -123,11 +123,20 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
+class ContractLine:
+    """A question to the contract; `known` says why its answer is relied on, or that it is not."""
+
+    asks: str
+    answer: str
+    so: str
+    known: str
+
+
+@dataclass(frozen=True, slots=True)
 class ContractSheet:
     version: str
     name: str
-    questions: Sequence[Question]
-    trust: Sequence[Fact]
+    questions: Sequence[ContractLine]
     reviewed: str
     overdue: bool
     scope: str

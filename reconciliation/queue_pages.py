@@ -212,13 +212,15 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class WorkForm:
-    """A form of one small thing done to a case, in a dialog or alone on a page."""
+    """A form of one small thing done to a case, in a dialog or alone on a page; `done` is what a
+    toast says afterwards."""
 
     title: str
     subject: str
     url: str
     button: str
     back: str
+    done: str
     lines: tuple[str, ...] = ()  # what happens
     errors: dict[str, str] = field(default_factory=dict)
     overtaken: str = ""

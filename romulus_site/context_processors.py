@@ -91,7 +91,7 @@ class Shell:
     def _frame(self) -> Any:
         from reconciliation.selectors.frame import frame_of
 
-        return frame_of(self._request.user)
+        return frame_of(self._request.user, timezone.now())
 
     @property
     def needs_you(self) -> int:
@@ -101,6 +101,16 @@ class Shell:
     def stops(self) -> list[Any]:
         """What nothing is sent of, said on every page."""
         return list(self._frame.stops)
+
+    @property
+    def views(self) -> list[Any]:
+        """Ways to look at the review queue, beside every page."""
+        return list(self._frame.views)
+
+    @property
+    def on_call(self) -> list[Any]:
+        """Who answers for the reader's queues now."""
+        return list(self._frame.on_call)
 
     @cached_property
     def live(self) -> bool:

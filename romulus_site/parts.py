@@ -28,7 +28,7 @@ def console(host: str, port: int) -> Part:
     command = [
         *(sys.executable, "-m", "gunicorn", "romulus_site.wsgi"),
         f"--bind={bracketed(host)}:{port}",
-        "--worker-class=gthread",
+        "--worker-class=romulus_site.console_threads.TimedThreads",
         "--workers=1",
         f"--threads={CONSOLE_THREADS}",
         f"--graceful-timeout={CONSOLE_GRACE_SECONDS}",

@@ -234,6 +234,8 @@ ROMULUS_WORKFLOWS = words(
 ROMULUS_LEASE_SECONDS = float(os.environ.get("ROMULUS_LEASE_SECONDS", "15"))
 ROMULUS_SWEEP_SECONDS = float(os.environ.get("ROMULUS_SWEEP_SECONDS", "1"))
 ROMULUS_MAX_INPUT_BYTES = int(os.environ.get("ROMULUS_MAX_INPUT_BYTES", str(256 * 1024)))
+# How long a request may take to come in whole; a sender that is slower keeps no thread.
+ROMULUS_REQUEST_SECONDS = float(os.environ.get("ROMULUS_REQUEST_SECONDS", "30"))
 # Written and read back whole: one of this size takes some 200 MB of a worker's memory meanwhile,
 # and 500 MB when it is sealed.
 ROMULUS_MAX_OUTPUT_BYTES = int(os.environ.get("ROMULUS_MAX_OUTPUT_BYTES", str(64 * 1024 * 1024)))

@@ -21,3 +21,4 @@ urlpatterns = [
 
 handler403 = "romulus_site.views.not_allowed"
 handler404 = "romulus_site.views.not_found"
+handler500 = "romulus_site.views.broken"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import timedelta
 from http import HTTPStatus
 
+import structlog
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 from django_htmx.http import trigger_client_event
 
 from workflows.views.requests import SignedIn, moment
 
 SAID_EVERY = timedelta(minutes=1)
+log = structlog.get_logger(__name__)
 
 
 @login_required
@@ -47,3 +51,12 @@ def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
     """404: also for what the person may not see, so that nothing tells the two apart."""
     return render(request, "404.html", status=HTTPStatus.NOT_FOUND)
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """500: what to do, and what to quote. Nothing of the frame, which may be what is broken."""
+    reference = f"err_{secrets.token_hex(5)}"
+    log.error("page.broken", reference=reference, exc_info=True)
+    again = request.get_full_path() if request.method == "GET" else ""
+    page = render_to_string("500.html", {"reference": reference, "again": again})
+    return HttpResponse(page, status=HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -61,8 +61,18 @@ def blocked() -> int:
         return int(cursor.fetchone()[0])
 
 
-def wait_until_blocked(number: int = 1) -> None:
-    wait_for(lambda: blocked() >= number, f"{number} others wait for a lock")
+def wait_until_blocked(*acts: Future[Any]) -> None:
+    """Wait until each of `acts` waits for a lock; without any, until somebody does.
+
+    An act that is over without having waited fails the test at once: it never will.
+    """
+
+    def all_wait() -> bool:
+        unblocked = [act for act in acts if act.done()]
+        assert not unblocked, f"it did not wait for a lock: {unblocked}"
+        return blocked() >= max(1, len(acts))
+
+    wait_for(all_wait, f"{max(1, len(acts))} others wait for a lock")
 
 
 def in_rounds(number: int, *acts: Callable[[int], Any]) -> None:

@@ -5,9 +5,10 @@ escaped by the templates, like everything.
 
 Addresses (`urls.py`) and what each answers:
 
-- `events` (`?view=all`, `?state=`, `?source=` (slug), `?before=`/`?after=`; `?wbefore=`/`?wafter=`
-  page the waits; `?wait=&event=` choose what is compared): `events.html` with {"page": EventsPage,
-  "now"}; target `inbox`: `_inbox.html`; target `waits`: `_waits.html`; target `near`: `_near.html`.
+- `events` (`?view=all`, `?state=`, `?source=` (slug), `?range=` (`1h`, `24h`, `7d`),
+  `?before=`/`?after=`; `?wbefore=`/`?wafter=` page the waits; `?wait=&event=` choose what is
+  compared): `events.html` with {"page": EventsPage, "now"}; target `inbox`: `_inbox.html`; target
+  `waits`: `_waits.html`; target `near`: `_near.html`.
 - `event` (uuid): `event.html` with {"page": EventPage, "now"}; 404 for what may not be seen.
 - `event_attach`, `event_dismiss`, `event_restore`, `event_replay` (uuid), for those who may control
   the tenant's runs, else 404: GET asks, `event_action.html` with {"page": Question, "now"}, to
@@ -136,6 +137,7 @@ class EventsPage:
     comparison: Comparison | None = None
     filtered: bool = False
     may_send: bool = False
+    ranges: tuple[Filter, ...] = ()
 
 
 # --- one event --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from workflows.views import (
     events,
     hooks,
     runs,
+    runs_api,
     versions,
     workers,
 )
@@ -45,6 +46,8 @@ urlpatterns: list[URLPattern] = [
     path("api/approvals/<uuid:proposal>/", approvals_api.proposal, name="api_approval"),
     path("api/approvals/<uuid:proposal>/answers/", approvals_api.answers, name="api_answers"),
     # The boundary for executors elsewhere (AuthZEN).
+    path("api/runs/", runs_api.runs, name="api_runs"),
+    path("api/runs/<uuid:run>/", runs_api.run, name="api_run"),
     path("access/v1/evaluation", authzen.evaluation, name="access_evaluation"),
     path("access/v1/evaluations", authzen.evaluations, name="access_evaluations"),
     path(".well-known/authzen-configuration", authzen.configuration, name="authzen"),

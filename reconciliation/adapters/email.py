@@ -211,9 +211,11 @@ class EmailAdapter(Adapter):
 
             talk.channel.write(b".\r\n", ends)
             progress.phase = Phase.WAIT
-            return talk.reply()
+            reply = talk.reply()
+            progress.phase = Phase.ANSWER
+            return reply
         finally:
-            talk.channel.socket.close()
+            talk.channel.close()
 
     def sign_in(self, talk: Talk) -> None:
         if not self.connection.credential:

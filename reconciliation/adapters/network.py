@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,10 +18,14 @@ from functools import cache
 
 from reconciliation.adapters.uptime import uptime
 from reconciliation.core.addresses import IP, Address, Allowed, may_be_called
-from reconciliation.core.classify import BEFORE_SEND, Phase
+from reconciliation.core.classify import Phase
 from reconciliation.core.contracts import Deadlines
 
 SAVE_SECONDS = 3.0  # a person waits
+# The system goes on sending what a closed connection, or a killed process, has left in its buffers,
+# for minutes where the other side is away. A request must not arrive when its time is over: unless
+# all was said, what has not left by the end is thrown away (lingering on, for no time).
+ABORT, AS_USUAL = struct.pack("ii", 1, 0), struct.pack("ii", 0, 0)
 LEAST_SECONDS = 0.001  # a timeout of zero would mean "do not wait", and none "for ever"
 
 
@@ -63,10 +68,6 @@ class Progress:
             raise OutOfTime
         return max(whole if limit is None else min(limit, whole), LEAST_SECONDS)
 
-    @property
-    def nothing_left(self) -> bool:
-        return self.phase in BEFORE_SEND
-
 
 def connect(address: Address, allowed: tuple[Allowed, ...], progress: Progress) -> socket.socket:
     """Connect to one of the addresses that the host has now, all of which must be allowed.
@@ -85,6 +86,7 @@ def connect(address: Address, allowed: tuple[Allowed, ...], progress: Progress) 
             seconds = progress.left(progress.limits.connect_seconds)
             made = socket.create_connection((str(ip), address.port), timeout=seconds)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORT)
             return made
     raise Unreachable(SAID[Phase.CONNECT])
 
@@ -125,6 +127,13 @@ class Channel:
             raise OutOfTime from error
         except OSError as error:
             raise Broken from error
+
+    def close(self) -> None:
+        """End it. What has not left by now never does, unless the whole answer has come."""
+        if self._progress.phase is Phase.ANSWER:
+            with suppress(OSError):  # the other side has ended it before
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AS_USUAL)
+        self.socket.close()
 
     def secure(self, host: str) -> Channel:
         """Make it a safe one to `host`, whose certificate is checked. Raises `Unreachable`."""

@@ -114,9 +114,9 @@ def spoken(
         headers = {name.decode().lower(): value.decode("latin-1") for name, value in answer.headers}
         try:
             body = read(answer.iter_stream())
+            progress.phase = Phase.ANSWER
         finally:
             answer.close()
-    progress.phase = Phase.ANSWER
     problem = "" if body is not None else NO_ANSWER
     return Exchange(Phase.ANSWER, answer.status, headers, body, problem)
 
@@ -208,7 +208,7 @@ class Stream(httpcore.NetworkStream):
             raise httpcore.ReadError from error
 
     def close(self) -> None:
-        self._channel.socket.close()
+        self._channel.close()
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ARG002 (HTTP/1.1 asks for nothing)
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -18,6 +19,7 @@ from reconciliation.sealing import seal
 from reconciliation.services.dispatch import MAX_REASON, MIN_REASON
 from reconciliation.services.providers import adapter_problems, address_problem_of
 from reconciliation.services.setup import ensure_may_give
+from workflows.admin.json_field import NESTED
 
 if TYPE_CHECKING:
     ProviderFormBase = forms.ModelForm[Provider]
@@ -116,6 +118,14 @@ class ProviderForm(ProviderFormBase):
         return cleaned
 
 
+# A year: what is due later than that is nobody's, and a time that no calendar has opens no case.
+LONGEST = timedelta(days=366)
+SPANS = (
+    *("due_after", "tell_before", "tell_on_call_after", "tell_owners_after"),
+    "tell_administrators_after",
+)
+
+
 class QueueForm(QueueFormBase):
     by: User  # whoever fills it in; the admin says who
 
@@ -147,6 +157,11 @@ class QueueForm(QueueFormBase):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
+        for name in SPANS:
+            if cleaned.get(name, timedelta()) > LONGEST:
+                self.add_error(name, f"At most {LONGEST.days} days.")
+        if cleaned.get("due_after", LONGEST) <= timedelta():
+            self.add_error("due_after", "Longer than nothing: a case is not late as it comes.")
         if self.errors:
             return cleaned
         self.instance.tenant = cleaned["tenant"]
@@ -176,8 +191,10 @@ class ContractForm(ContractFormBase):
         text: str = self.cleaned_data["text"]
         try:
             document = yaml.safe_load(text)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError) as error:  # the latter of a date that there is not
             raise forms.ValidationError(f"This is neither YAML nor JSON: {error}") from error
+        except RecursionError as error:
+            raise forms.ValidationError(NESTED) from error
         try:
             contract = parse_contract(document, where="document")
         except InvalidContract as error:

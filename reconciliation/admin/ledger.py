@@ -28,6 +28,7 @@ from reconciliation.models import (
 )
 from workflows.admin import LongList
 from workflows.admin.long_lists import state_filter
+from workflows.admin.offering import SeenFilter
 
 
 def operations(request: HttpRequest) -> QuerySet[Operation]:
@@ -56,7 +57,7 @@ class OperationAdmin(LongList):
         "settled_at",
     )
     list_display = ("id", "summary", "provider", "state", "created_at")
-    list_filter = (state_filter(OperationState), "provider")
+    list_filter = (state_filter(OperationState), ("provider", SeenFilter))
     list_select_related = ("provider",)
     search_fields = ("id",)
     by_id = ("pk", "run_id")
@@ -111,7 +112,11 @@ class HoldAdmin(LongList):
         *("id", "run", "operation", "event", "queue"),
         *("reason", "state", "opened_at", "due_at"),
     )
-    list_filter = (state_filter(HoldState), state_filter(HoldReason, "reason"), "queue")
+    list_filter = (
+        state_filter(HoldState),
+        state_filter(HoldReason, "reason"),
+        ("queue", SeenFilter),
+    )
     list_select_related = ("run", "operation", "event", "queue")
     search_fields = ("id",)
     by_id = ("pk", "run_id", "operation_id", "event_id")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods
 
+from reconciliation import access
 from reconciliation.admin.notification_forms import ChannelForm, ShiftForm
 from reconciliation.core.channels import MessageState
 from reconciliation.core.rota import changes_at
@@ -26,12 +28,8 @@ from reconciliation.services.delivering import send_test
 from reconciliation.services.rota import delete_shift, on_call_at, rota_of, save_shift
 from workflows.admin.guarded import signed_in
 from workflows.admin.kept import Kept
+from workflows.admin.offering import Offering, SeenFilter
 from workflows.services.clock import database_now
-
-if TYPE_CHECKING:
-    ShiftBase = admin.ModelAdmin[Shift]
-else:
-    ShiftBase = admin.ModelAdmin
 
 SET_UP_FIRST = "after it is saved"
 
@@ -42,10 +40,16 @@ def said_on_call(queue: ReviewQueue) -> str:
         return SET_UP_FIRST
     now = database_now()
     shifts = queue.shifts.select_related("person")
-    people = listed([name_of(person) for person in on_call_at(shifts, now)])
+    people = listed([told_or_not(person, queue) for person in on_call_at(shifts, now)])
     until = changes_at(rota_of(shifts), now)
     ending = f", until {clock(until)}" if until else ""
     return f"{people or 'nobody: its owners answer for it'}{ending}"
+
+
+def told_or_not(person: User, queue: ReviewQueue) -> str:
+    """Rights may have gone since the shift was saved: whoever lacks them hears nothing."""
+    may = access.may_answer_for(person, queue)
+    return name_of(person) if may else f"{name_of(person)} (passed over: lacks the rights)"
 
 
 # --- channels ---------------------------------------------------------------------------------
@@ -58,7 +62,7 @@ class ChannelAdmin(Kept):
     form = ChannelForm
     instead = "Turn it off instead: nothing more goes through it."
     list_display = ("__str__", "address", "state", "used_at")
-    list_filter = ("kind", "queue")
+    list_filter = ("kind", ("queue", SeenFilter))
     list_select_related = ("queue", "person")
     readonly_fields = ("state", "test_link")
     fields = (
@@ -110,6 +114,8 @@ class ChannelAdmin(Kept):
     def test_view(self, request: HttpRequest, channel: UUID) -> HttpResponse:
         """GET asks, POST sends; one that arrives starts a channel that had stopped."""
         found = get_object_or_404(Channel.objects.select_related("queue", "person"), pk=channel)
+        if not self.has_view_permission(request, found):
+            raise Http404
         if not self.has_change_permission(request, found):
             raise PermissionDenied
         back = reverse("admin:reconciliation_channel_change", args=[found.pk])
@@ -132,13 +138,13 @@ class ChannelAdmin(Kept):
 
 
 @admin.register(Shift)
-class ShiftAdmin(ShiftBase):
+class ShiftAdmin(Offering):
     """Who is on call for a queue, and when."""
 
     form = ShiftForm
     actions = None
     list_display = ("queue", "person", "when")
-    list_filter = ("queue",)
+    list_filter = (("queue", SeenFilter),)
     list_select_related = ("queue", "person")
     fieldsets = (
         (None, {"fields": ("queue", "person")}),

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -129,7 +128,7 @@ class ProviderAdmin(Guarded):
         """Ask for the reason, then let the service turn it; the service asks for the right too."""
         found = get_object_or_404(Provider, pk=provider)
         if not self.has_view_permission(request, found):
-            raise PermissionDenied
+            raise Http404
         back = reverse("admin:reconciliation_provider_change", args=[found.pk])
         form = DispatchForm(request.POST or None, initial={"state": str(found.dispatch)})
         if request.method == "POST" and form.is_valid():

@@ -66,6 +66,11 @@ class Classification:
     resolves_earlier: bool = False
     retry: Retry = Retry.NEVER
 
+    @property
+    def for_now(self) -> bool:
+        """It was turned away, as by a limit: of the request itself that says nothing."""
+        return self.retry is not Retry.NEVER
+
 
 UNKNOWN = Classification(TransmissionState.UNKNOWN, Meaning.UNKNOWN)
 NOT_SENT = Classification(TransmissionState.NOT_SENT, Meaning.UNKNOWN)

@@ -338,7 +338,8 @@ def why_look_ups_end(facts: Facts, asked: list[Known], repeat: Move) -> HoldReas
     if named is not None:
         return named
     if all(known.kind is EvidenceKind.UNAVAILABLE for known in asked):
-        return HoldReason.LOOK_UP_UNAVAILABLE
+        over = repeat == Hold(HoldReason.WINDOW_OVER)
+        return HoldReason.WINDOW_OVER_UNASKED if over else HoldReason.LOOK_UP_UNAVAILABLE
     if facts.contract.replay and isinstance(repeat, Hold):
         return repeat.reason
     return HoldReason.ABSENCE_NOT_PROOF

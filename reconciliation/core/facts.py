@@ -112,6 +112,7 @@ class HoldReason(StrEnum):
     UNREACHABLE = "unreachable"
     ABSENCE_NOT_PROOF = "absence_not_proof"
     LOOK_UP_UNAVAILABLE = "look_up_unavailable"
+    WINDOW_OVER_UNASKED = "window_over_unasked"
     REFUSED_LATER = "refused_later"
     KEY_MISMATCH = "key_mismatch"
     ALREADY_EXISTS = "already_exists"
@@ -204,6 +205,12 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
     HoldReason.LOOK_UP_UNAVAILABLE: Sentence(
         "It was sent and no usable answer came, and the provider could not be asked.",
         "It may have happened once, or not at all.",
+        "The provider answering again, or someone who can see the result there.",
+    ),
+    HoldReason.WINDOW_OVER_UNASKED: Sentence(
+        "It was sent and no usable answer came. The provider could not be asked, and the time in "
+        "which it remembers the key is over, or nearly.",
+        "The key may be gone; a send with it could happen a second time.",
         "The provider answering again, or someone who can see the result there.",
     ),
     HoldReason.REFUSED_LATER: Sentence(

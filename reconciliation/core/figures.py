@@ -45,7 +45,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class Sums:
     """What a stretch of operations came to.
 
     Attributes:
@@ -70,14 +70,14 @@ class Day:
         return self.unaided / self.settled if self.settled else None
 
 
-def day_of(rows: Iterable[Sent]) -> Day:
+def sums_of(rows: Iterable[Sent]) -> Sums:
     seen = list(rows)
     sent = [row for row in seen if row.sends]
     settled = [row for row in seen if row.settled]
     by_sends = [0] * MOST_SENDS
     for row in sent:
         by_sends[min(row.sends, MOST_SENDS) - 1] += 1
-    return Day(
+    return Sums(
         sent=len(sent),
         sends=sum(row.sends for row in sent),
         by_sends=tuple(by_sends),

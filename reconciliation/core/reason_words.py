@@ -18,6 +18,7 @@ REASONS: dict[str, str] = {
     HoldReason.BUDGET_SPENT: "Sent as often as is allowed",
     HoldReason.ABSENCE_NOT_PROOF: "No record, which proves nothing",
     HoldReason.LOOK_UP_UNAVAILABLE: "Could not be asked",
+    HoldReason.WINDOW_OVER_UNASKED: "Protection is over, and could not be asked",
     HoldReason.CONFLICT: "Records that cannot all be true",
     HoldReason.POSTCONDITION_FAILED: "Result is not as meant",
     HoldReason.NOT_VERIFIABLE: "Result cannot be checked",

@@ -6,12 +6,22 @@ Pure text out of data: the provider's page shows it, and `docs/providers/` is ma
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from reconciliation.core.contracts import AnswerRule, Contract, LookUpRule, Meaning, Retry
 from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
 from reconciliation.core.reason_words import reason_words
 
 NEVER_ALONE = "a person's word counts only beside such proof, or while a key guards a repeat"
+
+
+class RestsOn(StrEnum):
+    """What makes an answer of the contract true of this provider, here."""
+
+    DOCUMENTS = "documents"
+    REPLAY = "replay"  # a claim that is used only once it was shown, or accepted in writing
+    LOOK_UP = "look_up"  # the same
+    OURS = "ours"  # set here, whatever the provider says
 
 
 @dataclass(frozen=True)
@@ -21,6 +31,7 @@ class Question:
     asks: str
     answer: str
     so: str
+    rests_on: RestsOn = RestsOn.DOCUMENTS
 
 
 @dataclass(frozen=True)
@@ -74,6 +85,7 @@ def send_again(contract: Contract) -> Question:
         f"first send, {overlaps}.",
         f"The same bytes up to {contract.budget.transmissions} times, until "
         f"{span(rule.margin_seconds)} before the end; then it is held.",
+        RestsOn.REPLAY,
     )
 
 
@@ -87,6 +99,7 @@ def ask(contract: Contract) -> Question:
         f"Yes: {said}.",
         f"Asked up to {contract.budget.look_ups} times; a record counts when it carries our mark "
         "itself.",
+        RestsOn.LOOK_UP,
     )
 
 
@@ -108,6 +121,7 @@ def proof(contract: Contract) -> Question:
         "What proves that it happened?",
         sentence(parts) or "Nothing that is documented.",
         "Settled without a person." if parts else "Nothing is sent: there is no evidence path.",
+        RestsOn.DOCUMENTS if contract.look_up is None else RestsOn.LOOK_UP,
     )
 
 
@@ -116,8 +130,9 @@ def no_effect(contract: Contract) -> Question:
     parts = [f"one of {len(refusals)} documented refusals, for its own send"] if refusals else []
     if any(rule.resolves_earlier for rule in refusals):
         parts.append("some of them for the sends before it too")
-    rule = contract.look_up
+    rule, rests_on = contract.look_up, RestsOn.DOCUMENTS
     if rule is not None and rule.absence_proof_after_seconds is not None:
+        rests_on = RestsOn.LOOK_UP
         late = rule.absence_proof_after_seconds
         parts.append(
             "finding no record once nothing can be on its way"
@@ -128,7 +143,7 @@ def no_effect(contract: Contract) -> Question:
         if parts
         else "Every other answer leaves it unknown."
     )
-    return Question("What proves that it did not?", sentence(parts) or "Nothing.", so)
+    return Question("What proves that it did not?", sentence(parts) or "Nothing.", so, rests_on)
 
 
 def undo(contract: Contract) -> Question:
@@ -150,15 +165,19 @@ def patience(contract: Contract) -> Question:
         "How long do we wait?",
         f"{first}{span(contract.timeout_seconds)} for the whole.",
         "Then the outcome is unknown, unless nothing has left.",
+        RestsOn.OURS,
     )
 
 
 def result(contract: Contract) -> Question:
     asks = "How do we check the result?"
     if not contract.verifies:
-        return Question(asks, "Not at all.", "Proof of the effect is enough.")
+        return Question(asks, "Not at all.", "Proof of the effect is enough.", RestsOn.OURS)
     return Question(
-        asks, "The resource is read again.", "If it is not as it should be, a person sees to it."
+        asks,
+        "The resource is read again.",
+        "If it is not as it should be, a person sees to it.",
+        RestsOn.OURS,
     )
 
 
@@ -255,6 +274,8 @@ def can_come(reason: HoldReason, contract: Contract) -> bool:
             return contract.replay is not None or contract.look_up is not None
         case HoldReason.ABSENCE_NOT_PROOF | HoldReason.LOOK_UP_UNAVAILABLE:
             return contract.look_up is not None
+        case HoldReason.WINDOW_OVER_UNASKED:
+            return contract.replay is not None and contract.look_up is not None
         case HoldReason.TIME_SPENT:
             return contract.budget.elapsed_seconds is not None
         case HoldReason.KEY_MISMATCH | HoldReason.ALREADY_EXISTS | HoldReason.REFUSED_LATER:

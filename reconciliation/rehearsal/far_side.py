@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from http import HTTPStatus
 from uuid import uuid4
 
 from reconciliation.adapters.base import Adapter, Prepared, Unavailable
 from reconciliation.adapters.declared import id_at
 from reconciliation.adapters.http import HttpAdapter
 from reconciliation.adapters.registry import adapter_for
-from reconciliation.core.classify import classify
+from reconciliation.core.classify import Answer, classify
 from reconciliation.core.contracts import Contract, Meaning
 from reconciliation.core.matching import Found
 from reconciliation.models import Operation, Provider, Sandbox
@@ -138,14 +139,25 @@ class FarSide:
             return Looked.FOUND
         return Looked.UNFILTERED if last else Looked.ABSENT
 
-    def with_other_parameters(self, operation: Operation, parameters: dict[str, object]) -> Meaning:
-        """Send other parameters under the operation's key; return what the answer means."""
+    def with_other_parameters(
+        self, operation: Operation, parameters: dict[str, object]
+    ) -> Meaning | None:
+        """Send other parameters under the operation's key; return what the answer means. None: no
+        answer came that says anything of them, so nothing was shown."""
         prepared = self.adapter.prepare(
             self._action, changed(parameters), operation.pk, operation.idempotency_key
         )
         seconds = self.contract.timeout_seconds
         sent = self.adapter.transmit(prepared, self._action, operation.pk, uuid4(), seconds)
-        return classify(sent.report, self.contract).meaning
+        proves = classify(sent.report, self.contract)
+        return proves.meaning if speaks(sent.report.answer) and not proves.for_now else None
+
+
+def speaks(answer: Answer | None) -> bool:
+    """Whether the provider itself said something of the request: not of itself, and not half."""
+    if answer is None or not (answer.authentic and answer.complete):
+        return False
+    return answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def is_ours(record: Found, operation: Operation) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import tzinfo
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -30,7 +31,7 @@ def action_for(user: User, action: UUID) -> BulkAction:
     return found
 
 
-def bulk_page(action: BulkAction, user: User, after: str = "") -> BulkPage:
+def bulk_page(action: BulkAction, user: User, zone: tzinfo, after: str = "") -> BulkPage:
     """Its page, from behind the item with the number `after`."""
     counts = dict(action.items.values_list("state").annotate(number=Count("pk")))
     start = int(after) if after.isdecimal() and len(after) < 6 else 0  # noqa: PLR2004 (a number)
@@ -46,7 +47,7 @@ def bulk_page(action: BulkAction, user: User, after: str = "") -> BulkPage:
     seen = f"{settled}-{action.ended_at is not None}"
     return BulkPage(
         id=action.pk,
-        title=title_of(action),
+        title=title_of(action, zone),
         poll_url=address(here, {"after": str(start or ""), "seen": seen}),
         by=name_of(action.by),
         made_at=action.made_at,
@@ -64,7 +65,7 @@ def bulk_page(action: BulkAction, user: User, after: str = "") -> BulkPage:
     )
 
 
-def latest_actions(user: User) -> tuple[ActionRow, ...]:
+def latest_actions(user: User, zone: tzinfo) -> tuple[ActionRow, ...]:
     """What `user` has confirmed for many, the newest first; older ones are found by their address
     and in the audit record."""
     pending = Count("items", filter=Q(items__state=ItemState.PENDING))
@@ -72,7 +73,7 @@ def latest_actions(user: User) -> tuple[ActionRow, ...]:
     rows = actions.annotate(total=Count("items"), left=pending).order_by("-made_at", "-pk")
     return tuple(
         ActionRow(
-            title=title_of(row),
+            title=title_of(row, zone),
             url=reverse("review_bulk_action", args=[row.pk]),
             made_at=row.made_at,
             ended_at=row.ended_at,
@@ -83,14 +84,14 @@ def latest_actions(user: User) -> tuple[ActionRow, ...]:
     )
 
 
-def title_of(action: BulkAction) -> str:
+def title_of(action: BulkAction, zone: tzinfo) -> str:
     match BulkKind(action.kind):
         case BulkKind.ASSIGN:
             return f"Assign to {name_of(action.to) if action.to else 'nobody'}"
         case BulkKind.SNOOZE:
-            return f"Snooze until {clock(action.until) if action.until else ''}"
+            return f"Snooze until {clock(action.until, zone) if action.until else ''}"
         case BulkKind.REMIND:
-            return f"Remind me at {clock(action.until) if action.until else ''}"
+            return f"Remind me at {clock(action.until, zone) if action.until else ''}"
         case BulkKind.LOOK_UP:
             return "Look up again"
 

@@ -31,7 +31,8 @@ def advice(case: Case, contract: Contract, window: Window) -> str:
     """One sentence, where the window is closing, over or missing."""
     match window.state:
         case "closing" if window.ends_at is not None:
-            return f"Decide before {clock(window.ends_at)}: after that a send could happen twice."
+            ends = clock(window.ends_at, case.now.tzinfo)
+            return f"Decide before {ends}: after that a send could happen twice."
         case "ended":
             return f"Do not send. The key may be gone: look for the result at {case.provider}."
         case "none" if contract.look_up is not None:
@@ -56,7 +57,7 @@ def facts_of(case: Case, contract: Contract) -> list[Fact]:
     if contract.look_up is not None:
         facts.append(Fact("Look-up trusted", provider.look_up_trust or "no: never shown here"))
     if provider.contradicted_at is not None:
-        facts.append(Fact("Contradicted", clock(provider.contradicted_at)))
+        facts.append(Fact("Contradicted", clock(provider.contradicted_at, case.now.tzinfo)))
     return facts
 
 

@@ -119,10 +119,11 @@ def facts_of(case: Case, rows: list[Evidence]) -> list[Fact]:
         values = f"meant {each.get('intended')}, found {each.get('found')}"
         facts.append(Fact(field, values if case.payloads else "differs"))
     if len(rows) > 1:
-        since = clock(rows[0].observed_at)
+        since = clock(rows[0].observed_at, case.now.tzinfo)
         facts.append(Fact("Seen", f"{counted(len(rows), 'time')} since {since}"))
     if row.retry_after_at is not None and row.retry_after_at > case.now:
-        facts.append(Fact("Asks for a pause", f"until {clock(row.retry_after_at)}"))
+        until = clock(row.retry_after_at, case.now.tzinfo)
+        facts.append(Fact("Asks for a pause", f"until {until}"))
     return facts
 
 

@@ -49,7 +49,7 @@ def held_run_page(
     entries = [
         *hold_entries([hold]),
         *(entry for row in proposals for entry in proposal_entries(row)),
-        *(decision_entry(row) for row in decisions),
+        *(decision_entry(row, now.tzinfo) for row in decisions),
     ]
     parts = decide_parts(hold, decisions, user, attempted, next(iter(drafts), None))
     return HeldRunPage(

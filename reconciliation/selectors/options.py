@@ -19,6 +19,7 @@ from reconciliation.selectors.words import listed
 from reconciliation.services.offers import undoing_of
 from workflows.core.definitions import Step
 from workflows.core.durations import took
+from workflows.core.words import read_length
 
 
 def options_of(case: Case, draft: Draft) -> tuple[DecisionOption, ...]:
@@ -241,7 +242,7 @@ SAID: dict[DecisionKind, Callable[[Case, Draft], dict[str, Any]]] = {
 
 
 def note_need(draft: Draft) -> Need:
-    enough = len(draft.note.strip()) >= NOTE_AT_LEAST
+    enough = read_length(draft.note) >= NOTE_AT_LEAST
     return Need(f"A note of at least {NOTE_AT_LEAST} characters", enough, "who told you, and where")
 
 

@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from reconciliation.core.facts import Dispatch
-from reconciliation.core.figures import AGES, LATENCIES, MOST_SENDS, Day, place_of, within
+from reconciliation.core.figures import AGES, LATENCIES, MOST_SENDS, Sums, place_of, within
 from reconciliation.core.states import OperationState
 from reconciliation.models import Provider
 from reconciliation.overview_pages import (
@@ -37,7 +37,7 @@ from reconciliation.selectors.overview_ledger import (
     Open,
     WrongEffect,
     by_provider,
-    newest_of_day,
+    newest_since,
     open_operations,
     providers_of,
     stretch_of,
@@ -51,17 +51,21 @@ from reconciliation.selectors.overview_needs import (
 )
 from workflows.core.charts import Chart, Value, columns, shares, strip
 from workflows.core.durations import age
+from workflows.core.ranges import DAY, HOUR, MONTH, WEEK, Range
 from workflows.models import Tenant
-from workflows.pages import Link
+from workflows.pages import Filter, Link
 from workflows.rights import held_on
 from workflows.selectors.health import health
-from workflows.selectors.run_hours import RunHours, run_hours, runs_by_hour
+from workflows.selectors.paging import address
+from workflows.selectors.run_slices import RunSlices, run_slices, runs_by_slice
 from workflows.selectors.words import counted
 from workflows.together import together
 from workflows.worker_pages import Health
 
 # What the charts count changes with the clock too: drawn anew at least so often.
 REDRAWN_EVERY = timedelta(minutes=5)
+# How far back its figures and charts look.
+RANGES = (HOUR, DAY, WEEK, MONTH)
 SHARES_START, SHARES_ROOM = 24.0, 58.0  # percent of the width of the chart of sends
 
 
@@ -97,40 +101,51 @@ def standing(user: User, now: datetime) -> Standing:
     return Standing(tenants, counts, machinery, seen)
 
 
-def overview_page(user: User, now: datetime, known: Standing) -> OverviewPage:
-    """The page for `user`; `known` is what `standing` found at `now`."""
-    without_outcome, otherwise, of_day, providers, by_hour, mine = together(
+def overview_page(user: User, now: datetime, known: Standing, back: Range) -> OverviewPage:
+    """The page for `user`, which looks `back`; `known` is what `standing` found at `now`."""
+    since = now - back.length
+    without_outcome, otherwise, newest, providers, by_slice, mine = together(
         open_operations(known.tenants, now),
         wrong_effects(known.tenants, now),
-        newest_of_day(known.tenants, now),
+        newest_since(known.tenants, since),
         providers_of(user),
-        runs_by_hour(known.tenants, now),
+        runs_by_slice(known.tenants, back, now),
         most_urgent(user),
     )
     rows = [Open(*row) for row in without_outcome]
     silent = [row for row in rows if row.has_no_outcome]
     wrong = [WrongEffect(*row) for row in otherwise]
     kinds = Counter(each.kind for each in wrong)
-    stretch = stretch_of(of_day, now)
-    hours = run_hours(by_hour, now)
+    stretch = stretch_of(newest, since)
+    slices = run_slices(by_slice, back, now)
     return OverviewPage(
         verdict=verdict_of(silent, known.counts, kinds[DOUBLE]),
         health=known.health,
-        figures=figures_of(silent, kinds[FAILED_CHECK], kinds[DOUBLE], stretch.day, now),
+        figures=figures_of(silent, kinds[FAILED_CHECK], kinds[DOUBLE], stretch.sums, now),
         needs=tuple(need_of(hold, now) for hold in mine),
         mine=known.counts.mine,
         total=known.counts.total,
         providers=lines_of(providers[:PROVIDERS_SHOWN], rows),
         more_providers=len(providers) > PROVIDERS_SHOWN,
         ages=ages_of(silent),
-        latencies=latencies_of(stretch.day),
-        sends=sends_of(stretch.day),
-        runs=strips_of(hours),
-        hours=hours.hours,
+        latencies=latencies_of(stretch.sums),
+        sends=sends_of(stretch.sums),
+        runs=strips_of(slices, back),
+        starts=slices.starts,
         wrong=tuple(wrong_of(each) for each in wrong[:WRONG_SHOWN]),
         since=stretch.since,
-        seen=known.seen,
+        back=back,
+        ranges=tuple(
+            Filter(each.text, address(reverse("start"), range_in(each)), each is back)
+            for each in RANGES
+        ),
+        url=address(reverse("start"), range_in(back) | {"seen": known.seen}),
     )
+
+
+def range_in(back: Range) -> dict[str, str]:
+    """How an address says it; the usual one is not said."""
+    return {} if back is DAY else {"range": back.key}
 
 
 # --- in a sentence ----------------------------------------------------------------------------
@@ -176,19 +191,19 @@ def at_most(number: int, one: str) -> str:
 
 
 def figures_of(
-    silent: Sequence[Open], wrong: int, doubles: int, day: Day, now: datetime
+    silent: Sequence[Open], wrong: int, doubles: int, sums: Sums, now: datetime
 ) -> tuple[Figure, ...]:
     return (
         silent_figure(silent, now),
-        latency_figure(day),
-        sends_figure(day),
+        latency_figure(sums),
+        sends_figure(sums),
         Figure("Duplicate effects", f"{doubles:,}", "found in 30 days", "wrong", "double")
         if doubles
         else Figure("Duplicate effects", "0", "none in 30 days", "operation", "verified"),
         Figure("Failed result checks", f"{wrong:,}", "took effect, not as meant", "wrong", "check")
         if wrong
         else Figure("Failed result checks", "0", "none is open", "operation", "verified"),
-        unaided_figure(day),
+        unaided_figure(sums),
     )
 
 
@@ -202,8 +217,8 @@ def silent_figure(silent: Sequence[Open], now: datetime) -> Figure:
     return Figure(term, f"{total(silent):,}", note, *(("due", "late") if late else ("", "")))
 
 
-def latency_figure(day: Day) -> Figure:
-    half, most = within(day.latencies, 0.5), within(day.latencies, 0.95)
+def latency_figure(sums: Sums) -> Figure:
+    half, most = within(sums.latencies, 0.5), within(sums.latencies, 0.95)
     if half is None or most is None:
         return Figure("Time to an outcome", "none", "no outcome was unknown and then settled")
     return Figure(
@@ -211,19 +226,19 @@ def latency_figure(day: Day) -> Figure:
     )
 
 
-def sends_figure(day: Day) -> Figure:
-    each = day.sends_each
+def sends_figure(sums: Sums) -> Figure:
+    each = sums.sends_each
     if each is None:
         return Figure("Sends per operation", "none", "nothing was sent")
-    note = f"{counted(day.sent, 'operation')}, {counted(day.sends, 'send')}"
+    note = f"{counted(sums.sent, 'operation')}, {counted(sums.sends, 'send')}"
     return Figure("Sends per operation", f"{each:.2f}", note)
 
 
-def unaided_figure(day: Day) -> Figure:
-    share = day.unaided_share
+def unaided_figure(sums: Sums) -> Figure:
+    share = sums.unaided_share
     if share is None:
         return Figure("Settled without people", "none", "nothing was settled")
-    note = f"{day.unaided:,} of {day.settled:,} settled"
+    note = f"{sums.unaided:,} of {sums.settled:,} settled"
     return Figure("Settled without people", f"{share:.1%}", note)
 
 
@@ -241,38 +256,38 @@ def ages_of(silent: Sequence[Open]) -> Chart:
     return columns(title if silent else "No operation is without an outcome.", values)
 
 
-def latencies_of(day: Day) -> Chart:
+def latencies_of(sums: Sums) -> Chart:
     numbers = [0] * len(LATENCIES)
-    for latency in day.latencies:
+    for latency in sums.latencies:
         numbers[place_of(latency, LATENCIES)] += 1
     values = [Value(label, number) for (_, label), number in zip(LATENCIES, numbers, strict=True)]
     title = f"Time from no answer to a settled outcome: {spelt(values)}."
-    return columns(title if day.latencies else "No outcome was unknown and then settled.", values)
+    return columns(title if sums.latencies else "No outcome was unknown and then settled.", values)
 
 
-def sends_of(day: Day) -> Chart:
+def sends_of(sums: Sums) -> Chart:
     names = ["1 send", *(f"{number} sends" for number in range(2, MOST_SENDS)), "4 or more"]
-    values = [Value(name, number) for name, number in zip(names, day.by_sends, strict=True)]
+    values = [Value(name, number) for name, number in zip(names, sums.by_sends, strict=True)]
     title = f"Sends per operation: {spelt(values)}."
-    title = title if day.sent else "Nothing was sent."
+    title = title if sums.sent else "Nothing was sent."
     return shares(title, values, start=SHARES_START, room=SHARES_ROOM)
 
 
-def strips_of(hours: RunHours) -> tuple[Strip, ...]:
+def strips_of(slices: RunSlices, back: Range) -> tuple[Strip, ...]:
     return tuple(
         Strip(
             state.value,
             strip(
-                f"{state.value.capitalize()}, by the hour in which they started, highest "
+                f"{state.value.capitalize()}, by the {back.each} in which they started, highest "
                 f"{max(numbers):,}",
                 [
-                    Value(f"{hour:%H:%M}", number)
-                    for hour, number in zip(hours.hours, numbers, strict=True)
+                    Value(f"{start:%H:%M}", number)
+                    for start, number in zip(slices.starts, numbers, strict=True)
                 ],
             ),
             max(numbers),
         )
-        for state, numbers in hours.counts.items()
+        for state, numbers in slices.counts.items()
     )
 
 

@@ -32,7 +32,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
 from reconciliation import access
-from reconciliation.core.figures import AGES, Day, Sent, day_of
+from reconciliation.core.figures import AGES, Sent, Sums, sums_of
 from reconciliation.core.states import EvidenceKind, HoldState, OperationState, TransmissionState
 from reconciliation.models import (
     Decision,
@@ -45,9 +45,8 @@ from reconciliation.models import (
 from reconciliation.models.evidence import DUPLICATE_AUDIT
 from workflows.models.ids import id_at
 
-DAY = timedelta(days=1)
 MONTH = timedelta(days=30)
-# The newest of the day, whoever may see them.
+# The newest of the stretch, whoever may see them.
 OPERATIONS_LOOKED_AT = 2_000
 # The oldest of those without an outcome.
 UNSETTLED_LOOKED_AT = 10_000
@@ -143,22 +142,22 @@ def wrong_effects(tenants: Collection[UUID], now: datetime) -> QuerySet[Operatio
     return found.order_by("-at")
 
 
-# --- the day ----------------------------------------------------------------------------------
+# --- a stretch of time ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The figures of the newest operations of the day, and from when on they count."""
+    """The figures of the newest operations of some time, and from when on they count."""
 
-    day: Day
+    sums: Sums
     since: datetime
 
 
-def newest_of_day(tenants: Collection[UUID], now: datetime) -> QuerySet[Operation, Any]:
+def newest_since(tenants: Collection[UUID], since: datetime) -> QuerySet[Operation, Any]:
     """What `stretch_of` counts."""
-    day = Operation.objects.filter(pk__gte=id_at(now - DAY)).order_by("-pk")
-    newest = day.values("pk")[:OPERATIONS_LOOKED_AT]
-    edge = day.values("created_at")[OPERATIONS_LOOKED_AT - 1 : OPERATIONS_LOOKED_AT]
+    opened = Operation.objects.filter(pk__gte=id_at(since)).order_by("-pk")
+    newest = opened.values("pk")[:OPERATIONS_LOOKED_AT]
+    edge = opened.values("created_at")[OPERATIONS_LOOKED_AT - 1 : OPERATIONS_LOOKED_AT]
     sends = Transmission.objects.filter(operation=OuterRef("pk")).order_by()
     left = sends.exclude(state=TransmissionState.NOT_SENT).values("operation")
     unknown = sends.filter(state=TransmissionState.UNKNOWN).order_by("number")
@@ -175,9 +174,9 @@ def newest_of_day(tenants: Collection[UUID], now: datetime) -> QuerySet[Operatio
     )
 
 
-def stretch_of(found: Sequence[Any], now: datetime) -> Stretch:
+def stretch_of(found: Sequence[Any], since: datetime) -> Stretch:
     edges = (datetime.fromtimestamp(edge, UTC) for edge, *_ in found[:1] if edge is not None)
-    return Stretch(day_of(Sent(*row[1:]) for row in found), next(edges, now - DAY))
+    return Stretch(sums_of(Sent(*row[1:]) for row in found), next(edges, since))
 
 
 def seconds(value: Combinable) -> Func:

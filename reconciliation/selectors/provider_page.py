@@ -13,10 +13,17 @@ from django.urls import reverse
 from reconciliation import access
 from reconciliation.core.contracts import Contract, Source
 from reconciliation.core.facts import Dispatch
-from reconciliation.core.runbook import evidence_lines, possible_holds, questions
+from reconciliation.core.runbook import (
+    Question,
+    RestsOn,
+    evidence_lines,
+    possible_holds,
+    questions,
+)
 from reconciliation.models import Provider, Rehearsal, ReviewQueue
 from reconciliation.pages import Owner
 from reconciliation.provider_pages import (
+    ContractLine,
     ContractSheet,
     ProviderPage,
     ProviderRow,
@@ -138,8 +145,10 @@ def sheet_of(provider: Provider, contract: Contract, now: datetime) -> ContractS
     return ContractSheet(
         version=f"{contract.slug} v{contract.version}",
         name=contract.name,
-        questions=questions(contract),
-        trust=trust_of(provider, contract),
+        questions=tuple(
+            ContractLine(line.asks, line.answer, line.so, known_by(line, provider, contract))
+            for line in questions(contract)
+        ),
         reviewed=reviewed(contract),
         overdue=is_overdue(contract, now),
         scope=", ".join(contract.scope),
@@ -149,19 +158,24 @@ def sheet_of(provider: Provider, contract: Contract, now: datetime) -> ContractS
     )
 
 
-def trust_of(provider: Provider, contract: Contract) -> tuple[Fact, ...]:
-    """Why what the contract claims is used here, or that it is not."""
-    claims = (
-        ("Replay", contract.replay, provider.replay_trust),
-        ("Look-up", contract.look_up, provider.look_up_trust),
-    )
-    return tuple(
-        Fact(name, trust or "not used: it was never shown here, nor accepted in writing")
-        for name, claimed, trust in claims
-        if claimed is not None
-    )
+def known_by(line: Question, provider: Provider, contract: Contract) -> str:
+    """Why an answer of the contract is relied on here, or that it is not."""
+    claims = {
+        RestsOn.REPLAY: provider.replay_trust,
+        RestsOn.LOOK_UP: provider.look_up_trust,
+    }
+    read = {source.evidence for source in contract.sources}
+    documented = next(said for kind, said in SAID.items() if kind in read)
+    match line.rests_on:
+        case RestsOn.OURS:
+            return "our own setting"
+        case RestsOn.DOCUMENTS:
+            return documented
+        case claim:
+            return claims[claim] or f"{documented}; not used: never shown here, nor accepted"
 
 
+# The best first.
 SAID = {
     "primary": "read at the provider",
     "secondary_quote": "quoted elsewhere",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import tzinfo
 
 from reconciliation.core.states import (
     EvidenceKind,
@@ -37,7 +38,7 @@ def record_of(case: Case) -> tuple[RecordEntry, ...]:
         *(evidence_entry(row, case.provider) for row in case.evidence),
         *hold_entries(case.holds),
         *(entry for row in case.proposals for entry in proposal_entries(row)),
-        *(decision_entry(row) for row in case.decisions),
+        *(decision_entry(row, case.now.tzinfo) for row in case.decisions),
         *(asked_entry(row) for row in case.asked),
         *settled(case.operation),
     ]
@@ -110,10 +111,10 @@ def hold_entries(holds: Iterable[Hold]) -> Iterator[RecordEntry]:
             yield RecordEntry(hold.closed_at, "hold", "released", "Released.", text, SYSTEM)
 
 
-def decision_entry(row: Decision) -> RecordEntry:
+def decision_entry(row: Decision, zone: tzinfo | None) -> RecordEntry:
     title = DECISIONS.get(row.kind, row.kind)
     record = f" Record {row.resource}." if row.resource else ""
-    until = f" Until {clock(row.until)}." if row.until else ""
+    until = f" Until {clock(row.until, zone)}." if row.until else ""
     text = f"“{row.note}”{record}{until}"
     return RecordEntry(row.at, "decision", "recorded", f"{title}.", text, both_names(row))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import cached_property
 from uuid import UUID
 
@@ -85,6 +85,7 @@ class Rows:
     workers: Mapping[UUID, str]
     switches: Sequence[DispatchStop]  # over the operation that the run is at
     answering: Sequence[User]  # for that operation's provider
+    zone: tzinfo  # in which times are said
 
     @property
     def unsettled(self) -> Operation | None:
@@ -104,10 +105,10 @@ class Rows:
         return [row for row in self.evidence if row.operation_id == operation.pk]
 
 
-def run_parts(run: Run, user: User | None, *, before: datetime | None) -> RunParts:
+def run_parts(run: Run, user: User | None, *, before: datetime | None, zone: tzinfo) -> RunParts:
     """What `user`, who may see the run, sees of its operations and holds; two queries, or one."""
-    rows = load(run)
-    past = rows if before is None else load(run, before)
+    rows = load(run, zone)
+    past = rows if before is None else load(run, zone, before)
     hold = rows.open_hold
     now = timezone.now()
     owner = owner_of(hold, user, now) if hold else None
@@ -136,7 +137,7 @@ def turns(rows: Rows, now: datetime) -> Iterator[datetime]:
         yield change
 
 
-def load(run: Run, before: datetime | None = None) -> Rows:
+def load(run: Run, zone: tzinfo, before: datetime | None = None) -> Rows:
     """The newest rows of the run, or those from before `before`."""
 
     def past(rows: QuerySet[Row], time: str) -> QuerySet[Row]:
@@ -187,6 +188,7 @@ def load(run: Run, before: datetime | None = None) -> Rows:
             for each in answer
             if unsettled and each.reviewqueue_id == unsettled.provider.default_queue_id
         ],
+        zone=zone,
     )
 
 
@@ -262,7 +264,7 @@ def unknown_span(rows: Rows, operation: Operation, sends: list[Transmission]) ->
     begin = lost[0].ended_at or lost[0].started_at
     proofs = [row.observed_at for row in rows.evidence_of(operation) if row.completes]
     ends = [at for at in (*proofs, operation.settled_at) if at is not None and at >= begin]
-    title = f"Outcome unknown from {clock(begin)}"
+    title = f"Outcome unknown from {clock(begin, rows.zone)}"
     return [Span("unknown", begin, min(ends, default=None), title, working=False)]
 
 
@@ -272,7 +274,7 @@ def hold_spans(rows: Rows) -> dict[str, list[Span]]:
     spans: dict[str, list[Span]] = {}
     for hold in rows.holds:
         step = step_of.get(hold.operation_id, rows.run.step) if hold.operation_id else rows.run.step
-        title = f"Held since {clock(hold.opened_at)}"
+        title = f"Held since {clock(hold.opened_at, rows.zone)}"
         span = Span(
             "hold", hold.opened_at, hold.closed_at, title, "held", url_of(hold), working=False
         )
@@ -312,7 +314,7 @@ def entries(rows: Rows) -> Iterator[RecordEntry]:
         yield evidence_entry(found, found.operation.provider.name)
     yield from hold_entries(rows.holds)
     for decision in rows.decisions:
-        yield decision_entry(decision)
+        yield decision_entry(decision, rows.zone)
 
 
 def as_log(entry: RecordEntry) -> LogEntry:
@@ -355,15 +357,15 @@ def causes(rows: Rows) -> tuple[CheckedCause, ...]:
     found = [mismatch(rows)]
     hold = rows.open_hold
     if hold is not None:
-        found.append(CheckedCause("Held", "is", held_text(hold)))
+        found.append(CheckedCause("Held", "is", held_text(hold, rows.zone)))
     if rows.unsettled is not None:
         found.append(dispatch(rows, rows.unsettled))
     return tuple(found)
 
 
-def held_text(hold: Hold) -> str:
+def held_text(hold: Hold, zone: tzinfo) -> str:
     what = f"operation …{hold.operation_id.hex[-6:]}" if hold.operation_id else "this step"
-    return f"yes: {what} waits for a decision, due {clock(hold.due_at)}"
+    return f"yes: {what} waits for a decision, due {clock(hold.due_at, zone)}"
 
 
 def mismatch(rows: Rows) -> CheckedCause:
@@ -388,14 +390,14 @@ def dispatch(rows: Rows, operation: Operation) -> CheckedCause:
     if not rows.switches:
         return CheckedCause("Dispatch", "no", f"no: dispatch to {name} is on")
     waits = (rows.run.failure or {}).get("reason") == "dispatch"
-    text = f"{'yes' if waits else 'also'}: {said_of(rows.switches[0], name)}"
+    text = f"{'yes' if waits else 'also'}: {said_of(rows.switches[0], name, rows.zone)}"
     return CheckedCause("Dispatch", "is" if waits else "maybe", text)
 
 
-def said_of(stop: DispatchStop, provider: str) -> str:
+def said_of(stop: DispatchStop, provider: str, zone: tzinfo) -> str:
     what = f"to {provider}" if stop.covers == provider else f"of {stop.covers}"
-    until = f", until {clock(stop.until)}" if stop.until else ""
+    until = f", until {clock(stop.until, zone)}" if stop.until else ""
     return (
-        f"dispatch {what} is {stop.state}{until}, by {who(stop.by)} since {clock(stop.at)}: "
+        f"dispatch {what} is {stop.state}{until}, by {who(stop.by)} since {clock(stop.at, zone)}: "
         f"{stop.reason}"
     )

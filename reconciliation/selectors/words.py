@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -25,6 +25,7 @@ from reconciliation.models import (
 from reconciliation.pages import Owner, Window
 from reconciliation.services.providers import contract_of
 from reconciliation.services.rota import on_call_at, rota_of
+from workflows.core.durations import zone_name
 
 SOON = timedelta(hours=1)
 
@@ -173,8 +174,10 @@ def proposed(proposal: DecisionProposal) -> Recorded:
     return Recorded(title, proposal.note, proposal.by_name, proposal.at, "proposed")
 
 
-def clock(at: datetime) -> str:
-    return f"{at.day} {at:%b, %H:%M} UTC"
+def clock(at: datetime, zone: tzinfo | None = UTC) -> str:
+    """A time in a sentence, in `zone` and with it: "10 Mar, 04:05 CET"."""
+    own = at.astimezone(zone)
+    return f"{own.day} {own:%b, %H:%M} {zone_name(own)}"
 
 
 def listed(names: list[str]) -> str:

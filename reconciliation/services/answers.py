@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
 from reconciliation.core.errors import InvalidDecision
 from reconciliation.core.states import DecisionKind
 from reconciliation.models import Hold
-from workflows.core.words import is_storable
+from workflows.core.words import is_storable, read_length
 from workflows.services.clock import database_now
 
+LONGEST_KEPT = timedelta(days=366)
 MIN_NOTE = 20  # characters: who told you, and where it is written down, fit in no fewer
 MAX_NOTE = 4000
 MAX_RESOURCE = 300
@@ -69,10 +70,17 @@ def check_answer(hold: Hold, answer: Answer) -> None:
         raise InvalidDecision("resource", "Name the provider's record that shows it was done.")
     if not is_storable(answer.resource.strip(), MAX_RESOURCE):
         raise InvalidDecision("resource", f"Plain text of {MAX_RESOURCE} characters at most.")
-    if answer.kind is DecisionKind.KEEP_HOLDING and (
-        answer.until is None or answer.until <= database_now()
-    ):
+    if answer.kind is DecisionKind.KEEP_HOLDING:
+        check_until(answer.until)
+
+
+def check_until(until: datetime | None) -> None:
+    """A case that is put off for long is seen again: a mistyped year would be a silent stop."""
+    now = database_now()
+    if until is None or until <= now:
         raise InvalidDecision("until", "Say until when, at a time that is not past.")
+    if until > now + LONGEST_KEPT:
+        raise InvalidDecision("until", f"Say a time within {LONGEST_KEPT.days} days.")
 
 
 def check_verdict(hold: Hold, given: VerdictGiven) -> None:
@@ -86,7 +94,7 @@ def check_verdict(hold: Hold, given: VerdictGiven) -> None:
 
 
 def check_note(note: str) -> None:
-    if len(note.strip()) < MIN_NOTE:
+    if read_length(note) < MIN_NOTE:
         raise InvalidDecision(
             "note", f"Write a note of at least {MIN_NOTE} characters: who told you, and where."
         )
@@ -96,9 +104,8 @@ def check_note(note: str) -> None:
 
 def check_code(hold: Hold, code: str) -> None:
     if code.strip().lower() != code_of(hold.case_id):
-        raise InvalidDecision(
-            "code", f"The {CODE_LENGTH} characters are not the last ones of this ID."
-        )
+        case = "operation" if hold.operation_id else "run"
+        raise InvalidDecision("code", f"These are not the last {CODE_LENGTH} of the {case}'s ID.")
 
 
 def code_of(subject: UUID | None) -> str:

@@ -29,6 +29,7 @@ from reconciliation.models.dispatch import covered
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.telling import tell_dispatch
 from workflows.core.states import RunState
+from workflows.core.words import read_length
 from workflows.failpoints import failpoint
 from workflows.models import Tenant
 from workflows.rights import holds, holds_everywhere
@@ -141,7 +142,7 @@ def set_dispatch(
     if not may_switch(by, scope):
         raise PermissionDenied(f"You may not turn dispatch of {scope} off and on.")
     reason = reason.strip()
-    if not MIN_REASON <= len(reason) <= MAX_REASON:
+    if read_length(reason) < MIN_REASON or len(reason) > MAX_REASON:
         raise InvalidDecision(
             "reason", f"Write a reason of {MIN_REASON} to {MAX_REASON:,} characters."
         )

@@ -50,7 +50,3 @@ def forget(user: User, case: UUID) -> None:
 def drafts_of(user: User, case: UUID) -> QuerySet[DecisionDraft]:
     """What `user` has typed on `case` and not sent: one at most."""
     return DecisionDraft.objects.filter(user=user, case=case)
-
-
-def draft_of(user: User, case: UUID) -> DecisionDraft | None:
-    return drafts_of(user, case).first()

@@ -6,6 +6,7 @@ decides such a hold by itself: it ends with what is done about its event.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from uuid import UUID
 
 import structlog
@@ -43,9 +44,12 @@ class EventHolds:
             tell_opened(hold)
             log.info("hold.opened", hold=str(hold.pk), event_row=str(event), reason=AMBIGUOUS)
 
-    def close(self, event: UUID, why: str, by: str) -> None:
-        closed = Hold.objects.filter(event=event, state=HoldState.OPEN).update(
+    def close(self, events: Collection[UUID], why: str, by: str) -> None:
+        """All holds before the first entry: whoever has a hold may be waiting for the record."""
+        open_ones = Hold.objects.filter(event__in=events, state=HoldState.OPEN).order_by("pk")
+        held = list(open_ones.select_for_update().values_list("pk", "event"))
+        Hold.objects.filter(pk__in=[pk for pk, _ in held]).update(
             state=HoldState.CLOSED, closed_at=Now(), version=F("version") + 1
         )
-        if closed:
+        for _, event in held:
             add_entry(by or "system", f"hold closed: {why}", f"event:{event}", {})

@@ -71,11 +71,6 @@ def ground_of(hold: Hold) -> Ground:
     return Ground(hold, facts, now, options(facts, now, undoing_of(hold.operation)))
 
 
-def offers_on(hold: Hold) -> Sequence[Option]:
-    """The decisions on a hold, as they are offered now."""
-    return ground_of(hold).offers
-
-
 def offer_on_run(hold: Hold, kind: DecisionKind) -> Option:
     if kind is DecisionKind.TRY_AGAIN and hold.reason in HOPELESS:
         return Option(kind, False, *HOPELESS[hold.reason])

@@ -25,6 +25,7 @@ from reconciliation.core.facts import (
     Move,
     Verify,
     Wait,
+    WaitReason,
 )
 from reconciliation.core.matching import Fit, Found, compare
 from reconciliation.core.states import EvidenceKind, OperationState
@@ -50,8 +51,8 @@ Answered = TypeVar("Answered")
 TAKEN = timedelta(seconds=60)
 DUE_BATCH = 100
 MOST_RECORDS = 10  # kept of one look-up: two that differ are a conflict already
-# What waits for a person to change something is looked at now and then all the same: a switch that
-# was thrown at the very moment of parking must not leave it lying.
+# What waits for dispatch is looked at now and then all the same, however long its window is: a
+# switch that was thrown at the very moment of parking must not leave it lying.
 LOOK_AGAIN = timedelta(seconds=60)
 
 
@@ -161,7 +162,7 @@ def proven(operation: Operation) -> bool:
 def follow_parked(run: Run, operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
     match move:
         case Wait(until, reason):
-            due = until or database_now() + LOOK_AGAIN
+            due = look_again_at(until, reason)
             Operation.objects.filter(pk=operation.pk).update(due_at=due)
             # What it waited for may be over, and it waits for something else now.
             failure = {"reason": str(reason), "message": WAIT_SENTENCES[reason]}
@@ -174,6 +175,14 @@ def follow_parked(run: Run, operation: Operation, move: Move, missing: tuple[str
         case _:
             Operation.objects.filter(pk=operation.pk).update(due_at=None)
             wake(run)
+
+
+def look_again_at(until: datetime | None, reason: WaitReason) -> datetime:
+    """When what waits until then, or for somebody, is looked at next."""
+    again = database_now() + LOOK_AGAIN
+    if until is None:
+        return again
+    return min(until, again) if reason is WaitReason.DISPATCH else until
 
 
 def wake(run: Run) -> None:

@@ -15,6 +15,8 @@ import structlog
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from reconciliation.adapters.registry import adapter_class
+from reconciliation.core.addresses import address_problem
 from reconciliation.core.contracts import Contract
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.facts import Dispatch
@@ -24,7 +26,7 @@ from reconciliation.rehearsal.providers import EXAMPLES
 from reconciliation.sealing import seal, unseal
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.dispatch import stops_over, strictest
-from reconciliation.services.providers import adapter_of, credential_of
+from reconciliation.services.providers import adapter_of, credential_of, exceptions_for
 from reconciliation.services.setup import make_owner
 from reconciliation.services.telling import tell_contradicted
 from workflows.models import Tenant
@@ -97,6 +99,20 @@ def ensure_apart(sandbox: Sandbox, credential: str = "") -> None:
             f"the sandbox of {provider.slug} is the account that real work goes to: give it "
             "another address, account or credential"
         )
+
+
+def ensure_may_be_called(sandbox: Sandbox) -> None:
+    """Make sure that its destination can be asked from here: a probe that never leaves shows
+    nothing, and an effect that nobody counts is no effect that was not there.
+
+    Raises:
+        InvalidProvider: it may not be called.
+    """
+    provider = sandbox.provider
+    schemes = adapter_class(provider.adapter).schemes
+    wrong = address_problem(sandbox.base_url, exceptions_for(provider), schemes)
+    if wrong:
+        raise InvalidProvider(f"{provider.slug} cannot be rehearsed at {sandbox.base_url}: {wrong}")
 
 
 def credential_in(sandbox: Sandbox) -> str:

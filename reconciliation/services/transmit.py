@@ -37,7 +37,7 @@ from reconciliation.services.authorise import (
     authorise,
     read_before,
 )
-from reconciliation.services.dispatch import dispatch_now
+from reconciliation.services.dispatch import dispatch_now, dispatch_of
 from reconciliation.services.holds import locked_state
 from reconciliation.services.ledger import ensure_held, is_written_down, lock_held
 from reconciliation.services.providers import adapter_of, contract_of
@@ -47,6 +47,9 @@ from workflows.services.claims import Claim
 from workflows.services.clock import database_now
 
 log = structlog.get_logger(__name__)
+
+# Longer between its claim to send and the send, and a worker was frozen, or as good as that.
+STOOD_STILL = timedelta(seconds=1)
 
 
 def send(operation: Operation, claim: Claim, purpose: Purpose) -> None:
@@ -139,6 +142,8 @@ def move_to_sending(operation: Operation, changes: dict[str, Any]) -> None:
 
 def transmit(operation: Operation, transmission: Transmission, contract: Contract) -> Transmitted:
     """Send the stored bytes. What goes wrong in the adapter itself leaves the outcome unknown."""
+    if was_turned_off(operation, transmission, contract):
+        return Transmitted(Report(Phase.RESOLVE), detail="dispatch was turned off before it left")
     adapter = adapter_of(operation.provider, contract)
     prepared = Prepared.from_bytes(unseal(operation.request_sealed))
     try:
@@ -152,6 +157,15 @@ def transmit(operation: Operation, transmission: Transmission, contract: Contrac
     except Exception as error:
         log.exception("transmission.crashed", transmission=str(transmission.pk))
         return Transmitted(Report(Phase.SEND), detail=f"the adapter broke ({type(error).__name__})")
+
+
+def was_turned_off(operation: Operation, transmission: Transmission, contract: Contract) -> bool:
+    """Whether dispatch was turned off since the claim to send: a worker that was frozen meanwhile
+    asks once more (promise P13)."""
+    claimed = transmission.send_before - contract.timeout.total_seconds()
+    if uptime() - claimed <= STOOD_STILL.total_seconds():
+        return False
+    return dispatch_of(operation) is not Dispatch.ON
 
 
 def record(

@@ -65,7 +65,7 @@ from reconciliation.services.ledger import (
     write_down,
 )
 from reconciliation.services.providers import missing_of
-from reconciliation.services.reconcile import LOOK_AGAIN, check_result, keep_check, look_up
+from reconciliation.services.reconcile import check_result, keep_check, look_again_at, look_up
 from reconciliation.services.transmit import give_up_lost_sends, send
 from workflows.core.errors import OutputError, UsageError
 from workflows.core.intents import Intent
@@ -223,7 +223,9 @@ def end_of_part(
             return hold(operation, reason, facts)
         case Wait(until, reason):
             elsewhere = passes_to(claim, operation, reason, facts)
-            return pass_by(operation, elsewhere) if elsewhere else park(operation, until, reason)
+            if elsewhere:
+                return pass_by(operation, elsewhere)
+            return park(operation, until, reason, facts)
         case _:
             raise AssertionError(f"{move} is the worker's own")
 
@@ -365,6 +367,7 @@ def drop(claim: Claim, operation: Operation, facts: Facts) -> kinds.Cancel:
 def hold(operation: Operation, reason: HoldReason, facts: Facts) -> kinds.Result:
     def held() -> None:
         open_operation_hold(operation, reason, facts.missing)
+        ensure_nothing_new(operation, facts)
 
     return kinds.Hold(reason, str(HOLD_SENTENCES[reason]), also=held)
 
@@ -378,16 +381,20 @@ def hold_lapsed(
     def held() -> None:
         record(lapse.asking, lapse.verdict, Asked.WRITE)
         open_operation_hold(operation, reason, facts.missing, message)
+        ensure_nothing_new(operation, facts)
 
     return kinds.Hold(reason, message, also=held)
 
 
-def park(operation: Operation, until: datetime | None, reason: WaitReason) -> kinds.Result:
+def park(
+    operation: Operation, until: datetime | None, reason: WaitReason, facts: Facts
+) -> kinds.Result:
     """Give the worker back; the sweep brings the operation up again when it is due."""
 
-    due = until or database_now() + LOOK_AGAIN
+    due = look_again_at(until, reason)
 
     def parked() -> None:
         Operation.objects.filter(pk=operation.pk).update(due_at=due)
+        ensure_nothing_new(operation, facts)
 
     return kinds.Park(reason, WAIT_SENTENCES[reason], also=parked)

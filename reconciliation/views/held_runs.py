@@ -91,7 +91,8 @@ def case_of(request: SignedIn, run: UUID) -> DecidedCase:
 
 def context_of(request: SignedIn, run: UUID, attempted: Attempted = NOTHING_ATTEMPTED) -> Context:
     """One context for the page and its fragments, read anew."""
-    now, found = database_now(), hold_for(request, run)
+    now = database_now().astimezone(request.profile.zone)
+    found = hold_for(request, run)
     return {
         "page": held_run_page(found, request.user, now, attempted),
         # Asked for by the whole page alone.

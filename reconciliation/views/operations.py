@@ -109,7 +109,7 @@ def context_of(
     """One context for the page and all its fragments, read anew."""
     # What changes from here on is news to the first poll.
     stamp = stamp or operation_stamp(request.user, operation)
-    now = stamp.now
+    now = stamp.now.astimezone(request.profile.zone)
     found = access.operation_for(request.user, operation)
     case = load_case(found, request.user, now)
     page = page_of_case(case, attempted)

@@ -7,7 +7,8 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from reconciliation.selectors.overview import overview_page, standing
+from reconciliation.selectors.overview import RANGES, overview_page, standing
+from workflows.core.ranges import DAY, range_of
 from workflows.services.clock import database_now
 from workflows.views.requests import SignedIn, asks_for, nothing_new
 
@@ -21,6 +22,7 @@ def overview(request: SignedIn) -> HttpResponse:
     fragment = asks_for(request, "overview")
     if fragment and (same := nothing_new(request, known.seen)):
         return same
-    context = {"page": overview_page(request.user, now, known), "now": now}
+    back = range_of(request.GET.get("range", ""), RANGES, DAY)
+    context = {"page": overview_page(request.user, now, known, back), "now": now}
     template = "reconciliation/_overview.html" if fragment else "reconciliation/overview.html"
     return render(request, template, context)

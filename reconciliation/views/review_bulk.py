@@ -35,7 +35,10 @@ def review_bulk(request: SignedIn) -> HttpResponse:
     kind = request.GET.get("do", "")
     chosen = chosen_in(request)
     if kind not in set(BulkKind) or not (chosen.holds or chosen.all):
-        context = {"rows": latest_actions(request.user), "now": database_now()}
+        context = {
+            "rows": latest_actions(request.user, request.profile.zone),
+            "now": database_now(),
+        }
         return render(request, "reconciliation/bulk_actions.html", context)
     return planned(request, BulkKind(kind), chosen)
 
@@ -121,7 +124,7 @@ def confirmed(request: SignedIn) -> HttpResponse:
 def review_bulk_action(request: SignedIn, action: UUID) -> HttpResponse:
     """How far it is, and what came of each case."""
     found = action_for(request.user, action)
-    page = bulk_page(found, request.user, request.GET.get("after", ""))
+    page = bulk_page(found, request.user, request.profile.zone, request.GET.get("after", ""))
     context = {"page": page, "now": database_now()}
     if asks_for(request, "progress"):
         status = STOP_POLLING if page.ended_at else HTTPStatus.OK

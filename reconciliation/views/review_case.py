@@ -25,11 +25,19 @@ asks_or_does = require_http_methods(["GET", "HEAD", "POST"])
 
 
 def page_for(
-    request: SignedIn, hold: Hold, name: str, title: str, button: str, lines: tuple[str, ...] = ()
+    request: SignedIn,
+    hold: Hold,
+    name: str,
+    title: str,
+    button: str,
+    done: str,
+    lines: tuple[str, ...] = (),
 ) -> WorkForm:
+    subject = subject_of(hold)
     return WorkForm(
         title=title,
-        subject=subject_of(hold),
+        subject=subject,
+        done=f"{done}: {subject}",
         url=reverse(name, args=[hold.pk]),
         button=button,
         back=back_from(request, url_of(hold)),
@@ -44,7 +52,7 @@ def page_for(
 @require_POST
 def review_claim(request: SignedIn, hold: UUID) -> HttpResponse:
     found = access.hold_for(request.user, hold)
-    page = page_for(request, found, "review_claim", "Take this case", "Take it")
+    page = page_for(request, found, "review_claim", "Take this case", "Take it", "Taken")
     return act(request, page, partial(claim, found.pk, request.user))
 
 
@@ -52,7 +60,9 @@ def review_claim(request: SignedIn, hold: UUID) -> HttpResponse:
 @require_POST
 def review_put_back(request: SignedIn, hold: UUID) -> HttpResponse:
     found = access.hold_for(request.user, hold)
-    page = page_for(request, found, "review_put_back", "Put this case back", "Put it back")
+    page = page_for(
+        request, found, "review_put_back", "Put this case back", "Put it back", "Put back"
+    )
     me = request.user
     return act(request, page, partial(assign, found.pk, None, me, seen=me.pk))
 
@@ -68,7 +78,8 @@ def review_assign(request: SignedIn, hold: UUID) -> HttpResponse:
     title = "Hand this case over" if mine else "Assign this case"
     button = "Hand it over" if mine else "Assign it"
     lines = ("They are named as its owner from then on. Nothing else of the case changes.",)
-    page = page_for(request, found, "review_assign", title, button, lines)
+    done = "Handed over" if mine else "Assigned"
+    page = page_for(request, found, "review_assign", title, button, done, lines)
 
     def do() -> None:
         given = form.cleaned_data
@@ -96,7 +107,9 @@ def review_snooze(request: SignedIn, hold: UUID) -> HttpResponse:
         "It leaves the lists Mine and Team for everybody until then, and comes back by itself.",
         "When it is due stays, and so does who is told when it is late. All held keeps showing it.",
     )
-    page = page_for(request, found, "review_snooze", "Snooze this case", "Snooze it", lines)
+    page = page_for(
+        request, found, "review_snooze", "Snooze this case", "Snooze it", "Snoozed", lines
+    )
     return work(request, page, form, lambda: snooze(found.pk, request.user, form.at(now)))
 
 
@@ -104,7 +117,9 @@ def review_snooze(request: SignedIn, hold: UUID) -> HttpResponse:
 @require_POST
 def review_wake(request: SignedIn, hold: UUID) -> HttpResponse:
     found = access.hold_for(request.user, hold)
-    page = page_for(request, found, "review_wake", "End the snooze", "End it")
+    page = page_for(
+        request, found, "review_wake", "End the snooze", "End it", "Back from its snooze"
+    )
     return act(request, page, partial(wake, found.pk, request.user))
 
 
@@ -115,7 +130,15 @@ def review_remind(request: SignedIn, hold: UUID) -> HttpResponse:
     form = UntilForm(request.POST or None)
     form.fields["within"].label = "When?"
     lines = ("Only you are reminded. A reminder that you set before is moved to this time.",)
-    page = page_for(request, found, "review_remind", "Remind me of this case", "Remind me", lines)
+    page = page_for(
+        request,
+        found,
+        "review_remind",
+        "Remind me of this case",
+        "Remind me",
+        "Reminder set",
+        lines,
+    )
     return work(request, page, form, lambda: remind(found.pk, request.user, form.at(now)))
 
 
@@ -124,5 +147,7 @@ def review_remind(request: SignedIn, hold: UUID) -> HttpResponse:
 def review_reminded(request: SignedIn, hold: UUID) -> HttpResponse:
     """The reminder has done its work, or is wanted no more."""
     found = access.hold_for(request.user, hold)
-    page = page_for(request, found, "review_reminded", "End the reminder", "End it")
+    page = page_for(
+        request, found, "review_reminded", "End the reminder", "End it", "Reminder ended"
+    )
     return act(request, page, partial(end_reminder, found.pk, request.user))

@@ -79,7 +79,7 @@ def review_ask(request: SignedIn, hold: UUID) -> HttpResponse:
     people = access.viewers_of(found)
     form = AskForm(request.POST or None, people, initial={"token": uuid4()})
     lines = ("The case shows the question until somebody answers it. It waits for nothing.",)
-    page = page_for(request, found, "review_ask", "Ask for information", "Ask", lines)
+    page = page_for(request, found, "review_ask", "Ask for information", "Ask", "Asked", lines)
 
     def do() -> None:
         given = form.cleaned_data
@@ -99,6 +99,7 @@ def review_answer(request: SignedIn, note: UUID) -> HttpResponse:
         subject=subject_of(question.hold),
         url=reverse("review_answer", args=[question.pk]),
         button="Answer",
+        done=f"Answered: {subject_of(question.hold)}",
         back=back_from(request, home_of(question.hold)),
         lines=(f"{question.by_name} asks: {question.text}",),
     )

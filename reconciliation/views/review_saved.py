@@ -35,6 +35,7 @@ def review_save(request: SignedIn) -> HttpResponse:
         subject="Tab, view, filters and order are kept; the cases in it are those of the moment.",
         url=address(reverse("review_save"), looked.query()),
         button="Save it",
+        done="The view is saved",
         back=url_at(looked),
     )
 

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from django import forms
+from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -37,7 +38,7 @@ def work(
         return refused(request, page, form, {error.field: str(error)})
     except CaseMoved as error:
         return overtaken(request, replace(page, overtaken=str(error)), form)
-    return done(request, page.back)
+    return done(request, page)
 
 
 def act(request: SignedIn, page: WorkForm, do: Callable[[], object]) -> HttpResponse:
@@ -68,9 +69,10 @@ def overtaken(request: SignedIn, page: WorkForm, form: forms.Form) -> HttpRespon
     return shown(request, page, form, HTTPStatus.CONFLICT)
 
 
-def done(request: SignedIn, back: str) -> HttpResponse:
+def done(request: SignedIn, page: WorkForm) -> HttpResponse:
+    messages.success(request, page.done)
     if not request.htmx:
-        return SeeOther(back)
+        return SeeOther(page.back)
     return HttpResponse(status=HTTPStatus.NO_CONTENT, headers={"HX-Refresh": "true"})
 
 

@@ -87,6 +87,11 @@ def delete_group(group: Group, *, by: User) -> None:
 
 
 def leaves_no_administrator(user: User) -> bool:
-    """Whether nobody else could set anything up if `user` were no active administrator."""
-    active = User.objects.filter(is_active=True, is_superuser=True).values_list("pk", flat=True)
-    return list(active[:2]) == [user.pk]
+    """Whether nobody else could set anything up if `user` were no active administrator.
+
+    In a transaction, whose end the next one to ask waits for: of two administrators who close each
+    other's account one stays.
+    """
+    found = User.objects.filter(is_active=True, is_superuser=True, is_staff=True)
+    rows = found.select_for_update().order_by("pk").values_list("pk", flat=True)
+    return list(rows) == [user.pk]

@@ -101,6 +101,7 @@ KINDS = {
                 Right("view_tenant", "View", "see its runs, operations and events"),
                 Right("view_payloads", "View payloads", "see inputs, outputs and what was sent"),
                 Right("control_runs", "Control runs", "cancel, pause and resume its runs"),
+                Right("approve_actions", "Approve", "answer what is proposed for it"),
                 SET_UP,
             ),
             "Owners of a review queue of this tenant get View, View payloads and Control runs, and "

@@ -95,7 +95,7 @@ def when(
     """
     if at is None:
         return format_html('<span class="muted" aria-label="none">{}</span>', "-")
-    own = at.astimezone(zone_of(context))
+    own = in_zone(context, at)
     if time_of_day := CLOCKS.get(style):
         relative, moving = time_of_day(own), ""
     else:
@@ -116,27 +116,35 @@ def when(
 @register.simple_tag(takes_context=True)
 def at(context: Context, moment: datetime, *, exact: bool = False) -> str:
     """A time in words, in the reader's zone and with it: "10 Mar 2026, 04:12:40 CET"."""
-    return _absolute(moment.astimezone(zone_of(context)), exact=exact)
+    return _absolute(in_zone(context, moment), exact=exact)
 
 
 @register.simple_tag(takes_context=True)
 def day(context: Context, moment: datetime) -> str:
     """A day in the reader's zone: "10 Mar 2026"."""
-    own = moment.astimezone(zone_of(context))
+    own = in_zone(context, moment)
     return f"{own.day} {own:%b %Y}"
 
 
 @register.simple_tag(takes_context=True)
 def clock(context: Context, moment: datetime, *, seconds: bool = False) -> str:
     """A time of day in the reader's zone and with it: "04:12 CET"."""
-    own = moment.astimezone(zone_of(context))
+    own = in_zone(context, moment)
     return f"{own:{'%H:%M:%S' if seconds else '%H:%M'}} {zone_name(own)}"
 
 
 @register.simple_tag(takes_context=True)
 def zone(context: Context, moment: datetime) -> str:
     """What the reader's zone is called at `moment`: for the head of a column of times."""
-    return zone_name(moment.astimezone(zone_of(context)))
+    return zone_name(in_zone(context, moment))
+
+
+def in_zone(context: Context, moment: datetime) -> datetime:
+    """`moment` in the reader's zone; in UTC at the calendar's two ends, which shift beyond it."""
+    try:
+        return moment.astimezone(zone_of(context))
+    except OverflowError:
+        return moment.astimezone(UTC)
 
 
 def zone_of(context: Context) -> tzinfo:

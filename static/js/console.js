@@ -18,14 +18,19 @@
 
   // --- voices: a polite one for small things, an urgent one for what went wrong --------------
 
-  const say = (text) => {
-    const toast = document.createElement("p");
-    toast.className = "toast tone-quiet";
-    toast.textContent = text;
-    $("#toasts")?.replaceChildren(toast);
-    // It stays while somebody points at it.
-    const leave = () => (toast.matches(":hover") ? setTimeout(leave, 1000) : toast.remove());
+  const toast = (shown) => {
+    $("#toasts")?.replaceChildren(shown);
+    // It stays while somebody points at it, or has come to it.
+    const stays = () => shown.matches(":hover, :focus");
+    const leave = () => (stays() ? setTimeout(leave, 1000) : shown.remove());
     setTimeout(leave, 6000);
+  };
+
+  const say = (text) => {
+    const shown = document.createElement("p");
+    shown.className = "toast tone-quiet";
+    shown.textContent = text;
+    toast(shown);
   };
 
   // What a poll has to say of the reader's own cases.
@@ -163,6 +168,43 @@
     $("summary", menu).focus();
   });
 
+  // --- what is on its way ----------------------------------------------------------------------
+
+  // What somebody asked for and is not there after 400 ms is shown as its outline; what stands
+  // there already stays readable.
+  const OUTLINE_AFTER = 400;
+  const outlined = new WeakMap();
+
+  const outline = (target) => {
+    target.setAttribute("aria-busy", "true");
+    if (target.childElementCount) return;
+    const bones = $("#bones")?.content.cloneNode(true);
+    if (!bones) return;
+    if (target.matches("tr")) {
+      const cell = document.createElement("td");
+      cell.colSpan = target.closest("table").rows[0].cells.length;
+      cell.append(bones);
+      target.append(cell);
+      target.hidden = false;
+    } else target.append(bones);
+  };
+
+  document.addEventListener("htmx:beforeSend", (event) => {
+    const { elt, target, requestConfig } = event.detail;
+    if (elt.hasAttribute("data-poll") || requestConfig.verb !== "get") return;
+    outlined.set(event.detail.xhr, setTimeout(() => outline(target), OUTLINE_AFTER));
+  });
+
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const { target, xhr, successful } = event.detail;
+    clearTimeout(outlined.get(xhr));
+    target.removeAttribute("aria-busy");
+    const left = !successful && $(".bones", target);
+    if (!left) return;
+    (left.closest("td") ?? left).remove();
+    if (target.matches("tr")) target.hidden = true;
+  });
+
   // --- keyboard --------------------------------------------------------------------------------
 
   const row = () => document.activeElement?.closest("[data-row]");
@@ -231,6 +273,10 @@
   });
 
   // --- begin -----------------------------------------------------------------------------------
+
+  // What was done on the page before: put there once more, so that readers hear it.
+  const told = $("#toasts")?.lastElementChild;
+  if (told) setTimeout(() => toast(told), 100);
 
   // A page that the browser took out of its own store has an old token and old facts.
   addEventListener("pageshow", (event) => {

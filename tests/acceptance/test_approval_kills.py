@@ -180,3 +180,32 @@ def test_killed_while_a_policy_is_put_in_force_it_is_or_is_not(
     assert PolicyVersion.objects.count() == 1 + recorded
     assert advanced(run).state == ("held" if recorded else "completed")
     assert effects(payments) == (0 if recorded else 1)
+
+
+@pytest.mark.parametrize(
+    ("failpoint", "recorded"), [("before_served", False), ("after_served", True)]
+)
+def test_killed_while_it_answers_an_executor_elsewhere_no_answer_is_without_its_record(
+    failpoint: str, recorded: bool, committed_db: str
+) -> None:
+    policy()
+
+    def ask(failpoint: str = "") -> subprocess.CompletedProcess[str]:
+        environment = environment_of(committed_db) | {"ROMULUS_FAILPOINTS": failpoint}
+        line = [sys.executable, "-m", "tests.acceptance.evaluating"]
+        return subprocess.run(
+            line,
+            cwd=ROOT,
+            env=environment,
+            timeout=120,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+
+    served = AuthorisationRecord.objects.filter(asked="served")
+    doomed = ask(failpoint)
+    assert (doomed.returncode, doomed.stdout) == (-signal.SIGKILL, "")
+    assert served.count() == recorded
+    assert ask().stdout == "True"
+    assert served.count() == recorded + 1

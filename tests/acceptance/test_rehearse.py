@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from pytest_django import Settings
 
 from reconciliation.models import Hold, Operation, Provider, Rehearsal
 from tests.destination import RunningDestination
@@ -124,3 +125,16 @@ def test_what_cannot_be_rehearsed_is_refused(committed_db: str) -> None:
     with pytest.raises(CommandError, match="No provider has a sandbox"):
         call_command("rehearse", "--all")
     assert not Provider.objects.filter(slug="payments-rehearsal").exists()
+
+
+def test_a_destination_that_may_not_be_called_from_here_is_not_rehearsed(
+    committed_db: str, destination: RunningDestination, settings: Settings
+) -> None:
+    """Workers that may call it would make effects, and no probe would come there."""
+    provider = ready_provider("payments", destination.url)
+    settings.ROMULUS_ALLOWED_ADDRESSES = []
+    with pytest.raises(CommandError, match=r"payments cannot be rehearsed at http://127.*ALLOWED"):
+        rehearsed("payments")
+    provider.refresh_from_db()
+    assert (provider.contradicted_at, Rehearsal.objects.count()) == (None, 0)
+    assert destination.client.effects() == []

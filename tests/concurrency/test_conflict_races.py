@@ -77,7 +77,7 @@ def test_what_comes_just_before_it_is_settled_holds_it(
         with transaction.atomic():
             CONFLICTS[name](the_operation())
             settling = do(lambda: take(claim, Keeper()))
-            wait_until_blocked()  # it has decided, from facts without the conflict
+            wait_until_blocked(settling)  # it has decided, from facts without the conflict
         settling.result(timeout=LIMIT_SECONDS)
     operation = the_operation()
     assert (operation.state, operation.run.state) == ("held", "held")
@@ -96,7 +96,7 @@ def test_what_comes_just_after_it_was_settled_opens_a_hold_of_its_own(
         with transaction.atomic():
             take(claim, Keeper())
             showing = do(lambda: CONFLICTS[name](seen))
-            wait_until_blocked()
+            wait_until_blocked(showing)
         showing.result(timeout=LIMIT_SECONDS)
     operation = the_operation()
     assert (operation.state, operation.run.state) == ("verified", "completed")
@@ -112,7 +112,7 @@ def test_of_two_records_that_come_at_once_the_second_finds_the_first(
         with transaction.atomic():
             show(operation, "m_1")
             second = do(lambda: show(operation, "m_2"))
-            wait_until_blocked()
+            wait_until_blocked(second)
         second.result(timeout=LIMIT_SECONDS)
     kinds = Evidence.objects.order_by("recorded_at", "id").values_list("kind", flat=True)
     assert list(kinds) == ["lookup", "conflict"]
@@ -134,7 +134,7 @@ def test_an_answer_and_whoever_gives_its_send_up_do_not_lock_each_other_out(
         with transaction.atomic():
             transmitting.close(sender.transmission, outcome, proves, database_now())
             giving_up = do(lambda: transmitting.give_up_lost_sends(the_operation(), later))
-            wait_until_blocked()
+            wait_until_blocked(giving_up)
             sender.record(outcome)
         giving_up.result(timeout=LIMIT_SECONDS)
     assert [row.state for row in sender.operation.transmissions.all()] == ["acknowledged"]
@@ -153,7 +153,7 @@ def test_a_record_of_what_was_given_up_meanwhile_opens_a_hold_of_its_own(
         with transaction.atomic():
             record_decision(hold.pk, person(), answer_on(hold, DecisionKind.ABANDON))
             showing = do(lambda: show(operation, "t_1"))
-            wait_until_blocked()
+            wait_until_blocked(showing)
         showing.result(timeout=LIMIT_SECONDS)
     assert advanced(Run.objects.get()).state == "completed"
     (later,) = Hold.objects.filter(state="open")

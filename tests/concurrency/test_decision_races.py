@@ -88,7 +88,7 @@ def test_a_decision_waits_for_proof_that_is_being_written_and_is_then_refused(
             deciding = do(
                 lambda: record_decision(hold.pk, reviewer, answer_on(hold, DecisionKind.ABANDON))
             )
-            wait_until_blocked()
+            wait_until_blocked(deciding)
         with pytest.raises(AlreadyDecided, match="Proof arrived meanwhile"):
             deciding.result(timeout=LIMIT_SECONDS)
     operation.refresh_from_db()
@@ -118,7 +118,7 @@ def test_an_entry_that_is_rolled_back_leaves_no_gap() -> None:
         with transaction.atomic():
             add_entry("user:1", "decided", "operation:1", {})
             waiting = do(_add_one)
-            wait_until_blocked()
+            wait_until_blocked(waiting)
             transaction.set_rollback(True)
         waiting.result(timeout=LIMIT_SECONDS)
     assert AuditEntry.objects.get().seq == 1

@@ -79,7 +79,7 @@ def test_at_the_deadline_whoever_comes_first_decides(event_first: bool) -> None:
         lock_matching(wait.tenant_id, wait.event_types, wait.correlation)
         if event_first:
             event = do(partial(delivered, event_id="evt_1"))
-            wait_until_blocked()
+            wait_until_blocked(event)
         let_deadline_come(run)
     # The deadline is past now, and the event was on its way: it is received after it.
     if not event_first:
@@ -179,7 +179,7 @@ def test_an_event_waits_for_one_that_was_before_it() -> None:
         with transaction.atomic():
             lock_matching(wait.tenant_id, wait.event_types, wait.correlation)
             second = do(partial(delivered, event_id="evt_2"))
-            wait_until_blocked()
+            wait_until_blocked(second)
             assert delivered(event_id="evt_1").outcome is Outcome.MATCHED
         assert second.result(timeout=LIMIT_SECONDS).outcome is Outcome.LATE
     assert result_of(ended(run))[0] == "evt_1"
@@ -218,7 +218,7 @@ def test_an_event_for_several_runs_and_the_end_of_their_parent_wait_for_each_oth
             begun_acts = []
             for act in acts if cancel_first else reversed(acts):
                 begun_acts.append(do(act))
-                wait_until_blocked(len(begun_acts))
+                wait_until_blocked(*begun_acts)
         for each in begun_acts:
             each.result(timeout=LIMIT_SECONDS)
     event = Event.objects.get(event_id="evt_1")

@@ -50,7 +50,7 @@ def test_a_run_that_is_claimed_before_the_lock_is_left_to_its_worker(committed_d
         run = start(first.name, {}, tenant=tenant(), version=1)
         other.execute("SELECT 1 FROM workflows_run WHERE id = %s FOR UPDATE", [run.pk])
         migration = apart(partial(migrate_run, run.pk, 2, by=BY))
-        wait_until_blocked()
+        wait_until_blocked(migration)
         other.execute(
             "UPDATE workflows_run SET state = 'running', lease_owner = %s, fence = fence + 1, "
             "lease_expires_at = now() + interval '1 minute', claimed_at = now() WHERE id = %s",

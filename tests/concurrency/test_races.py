@@ -22,6 +22,7 @@ from reconciliation.core.facts import Dispatch, Wait, WaitReason
 from reconciliation.models import Operation, Provider, Transmission
 from reconciliation.services import reconcile as reconciling
 from reconciliation.services.dispatch import set_dispatch
+from reconciliation.services.facts import load_facts
 from reconciliation.services.reconcile import reconcile
 from reconciliation.services.write_step import park
 from tests.claiming import (
@@ -318,7 +319,7 @@ def test_a_send_that_begins_while_dispatch_is_being_turned_off_does_not_begin() 
             administrator = person("admin_1", is_superuser=True)
             set_dispatch(Provider.objects.get(), Dispatch.OFF, administrator, "An incident there.")
             sending = do(lambda: begin(operation, claim))
-            wait_until_blocked()
+            wait_until_blocked(sending)
         with pytest.raises(DispatchTurnedOff):
             sending.result(timeout=LIMIT_SECONDS)
     assert not Transmission.objects.exists()
@@ -339,7 +340,7 @@ def test_dispatch_is_off_only_after_the_sends_that_have_begun_are_on_record() ->
         with transaction.atomic():
             begin(operation, claim)
             turning = do(turn_off)
-            wait_until_blocked()
+            wait_until_blocked(turning)
         assert turning.result(timeout=LIMIT_SECONDS) == 1
     assert Provider.objects.get().dispatch == "off"
 
@@ -394,7 +395,7 @@ def test_a_worker_that_parks_and_a_reconciliation_of_the_same_run_do_not_lock_ea
     ready_provider("payments", destination.url)
     claim = claim_at_write(started_run())
     operation = opened(claim)
-    parked = park(operation, None, WaitReason.DISPATCH)
+    parked = park(operation, None, WaitReason.DISPATCH, load_facts(operation))
     operation_is_locked = threading.Event()
 
     def also() -> None:

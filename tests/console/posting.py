@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.test import Client
@@ -12,6 +13,8 @@ from reconciliation.models import Operation
 from tests.factories import NOTE
 
 HTMX = {"HX-Request": "true"}
+# As a browser posts it; one moment for all that is done in a test.
+IN_A_MONTH = f"{datetime.now(UTC) + timedelta(days=30):%Y-%m-%dT%H:%M}"
 
 
 def url_of(operation: Operation) -> str:
@@ -43,7 +46,7 @@ def filled(form: DecisionForm, kind: str, **fields: Any) -> dict[str, Any]:
     }
     needs = {
         "applied": {"resource": "c_1"},
-        "keep_holding": {"until": "2999-01-01T12:00"},
+        "keep_holding": {"until": IN_A_MONTH},
     }
     return given | needs.get(kind, {}) | fields
 

@@ -87,7 +87,9 @@ def test_the_last_administrator_cannot_shut_everybody_out(admin: Client) -> None
     answer = saved(admin, own, is_superuser=None)
     assert "the last active administrator" in answer.content.decode()
     assert User.objects.get(pk=own.pk).is_superuser
-    person("admin_2", is_superuser=True)
+    person("admin_2", is_superuser=True)  # who cannot enter the admin is of no help
+    assert "the last active administrator" in saved(admin, own, is_staff=None).content.decode()
+    person("admin_3", is_superuser=True, is_staff=True)
     assert saved(admin, own, is_superuser=None).status_code == HTTPStatus.FOUND
 
 

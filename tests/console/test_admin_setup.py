@@ -271,6 +271,26 @@ def test_owners_that_are_set_get_their_rights_and_are_on_record(admin: Client) -
     }
 
 
+@pytest.mark.parametrize(
+    ("field", "typed"),
+    [
+        ("due_after", "999999999 00:00:00"),
+        ("due_after", "00:00:00"),
+        ("due_after", "-5 00:00:00"),
+        ("tell_before", "367 00:00:00"),
+        ("tell_administrators_after", "99999 00:00:00"),
+    ],
+)
+def test_a_time_that_would_let_cases_be_forgotten_is_refused(
+    admin: Client, field: str, typed: str
+) -> None:
+    queue = ready_provider("payments").default_queue
+    assert queue is not None
+    url = reverse("admin:reconciliation_reviewqueue_change", args=[queue.pk])
+    refused = errors(admin.post(url, {field: typed}))
+    assert "366 days" in str(refused[field]) or "Longer than nothing" in str(refused[field])
+
+
 def test_rights_on_one_queue_are_given_through_its_page_and_on_record(admin: Client) -> None:
     queue = ready_provider("payments").default_queue
     assert queue is not None
@@ -342,6 +362,10 @@ def test_a_contract_that_cannot_be_used_is_refused_by_its_field(
     assert sentence in " ".join(errors(answer)["text"])
 
 
-@pytest.mark.parametrize("text", ["{", "- a list", "just words", "x: !!python/name:os.system"])
+NO_CONTRACTS = ["{", "- a list", "just words", "x: !!python/name:os.system"]
+NO_CONTRACTS += ["reviewed_on: 2026-02-30", "version: " + 5000 * "9", 20_000 * "[" + 20_000 * "]"]
+
+
+@pytest.mark.parametrize("text", NO_CONTRACTS, ids=lambda text: text[:20])
 def test_what_is_no_contract_at_all_is_refused(admin: Client, text: str) -> None:
     assert errors(add_contract(admin, text))["text"]

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from reconciliation.models import Decision, Hold, Operation
-from tests.console.posting import url_of
+from tests.console.posting import IN_A_MONTH, url_of
 from tests.console.test_browser import browser, held, page, signed_in  # noqa: F401 (fixtures)
 from tests.deciding import learnt
 from tests.factories import NOTE, owner_of
@@ -93,7 +93,7 @@ def test_going_back_and_choosing_otherwise_is_refused_as_decided(
     form = tab.locator("form[data-decide]")
     if form.count():
         tab.locator("#kind-keep_holding").check()
-        tab.get_by_label("Until when? (UTC)").fill("2999-01-01T10:00")
+        tab.get_by_label("Until when? (UTC)").fill(IN_A_MONTH)
         tab.get_by_label("Note for the record").fill(THEIRS)
         tab.get_by_label("Type the last 6 characters").fill(held.pk.hex[-6:])
         form.locator("[data-commit]").click()

@@ -114,6 +114,34 @@ def test_two_missed_rounds_are_said_and_the_next_answer_ends_it(page: Page) -> N
     expect(stopped).not_to_be_visible()
 
 
+def test_what_is_long_on_its_way_is_shown_as_its_outline(page: Page, provider: Provider) -> None:
+    many_held(2, provider)
+    page.goto("/review/")
+    kept: list[Route] = []
+
+    def keep(route: Route) -> None:
+        kept.append(route)
+
+    page.route("**/preview/**", keep)
+    previews = page.locator(".pv:not([hidden])")
+    outline = page.locator(".bones")
+    page.locator("[data-preview]").first.click()
+    expect(outline).to_have_count(0)
+    page.clock.run_for(500)
+    expect(outline).to_be_visible()
+    kept[0].continue_()
+    expect(previews).to_contain_text("What was intended")
+    expect(outline).to_have_count(0)
+    # Where no answer comes, nothing is left of it.
+    page.locator("[data-preview]").nth(1).click()
+    page.clock.run_for(500)
+    expect(outline).to_be_visible()
+    kept[1].abort()
+    expect(outline).to_have_count(0)
+    expect(previews).to_have_count(1)
+    expect(page.get_by_text("No answer came.")).to_be_visible()
+
+
 def test_the_switch_is_kept_for_the_person_and_heard_in_every_tab(
     page: Page, provider: Provider
 ) -> None:

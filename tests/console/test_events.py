@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -20,6 +22,8 @@ from tests.factories import person, stranger, tenant
 from tests.statements import most_read
 from workflows.event_pages import EventPage, EventsPage
 from workflows.models import Event, Run, Tenant
+from workflows.models.ids import id_at
+from workflows.services.clock import database_now
 from workflows.services.waits import cancel_open
 
 pytestmark = pytest.mark.django_db
@@ -101,6 +105,30 @@ def test_it_can_be_narrowed_by_kind_and_source(viewer: Client) -> None:
     assert len(list_at(viewer, "?state=nonsense&source=nothing").rows) == 3
     assert list_at(viewer, "?state=late").rows == ()
     assert "hidden by the choice above" in viewer.get(f"{EVENTS}?state=late").content.decode()
+
+
+def test_a_range_leaves_out_what_came_before_it_and_without_one_nothing_is(
+    viewer: Client,
+) -> None:
+    delivered("new", event_id="evt_new")
+    past = id_at(database_now() - timedelta(days=2))
+    Event.objects.create(
+        id=past, source=source(), tenant=tenant(), event_id="evt_old", type=TYPE, correlation="old"
+    )
+    assert {row.correlation for row in list_at(viewer).rows} == {"old", "new"}
+    page = list_at(viewer, "?range=24h")
+    assert {row.correlation for row in page.rows} == {"new"}
+    assert {kind.state: kind.count for kind in page.tally}["stored"] == "1"
+    assert all("range=24h" in kind.url for kind in page.tally)
+    assert [each.text for each in page.ranges if each.current] == ["24 h"]
+    assert len(list_at(viewer, "?range=7d").rows) == 2
+    assert list_at(viewer, "?range=forever").ranges[0].current
+    # Its poll sees what comes into the range, and nothing else.
+    seen = viewer.get(f"{EVENTS}?range=24h").context["seen"]
+    address = f"{page.url}&seen={quote(seen)}"
+    assert fragment(viewer, address, "inbox").status_code == HTTPStatus.NO_CONTENT
+    delivered("newer", event_id="evt_newer")
+    assert "newer" in fragment(viewer, address, "inbox").content.decode()
 
 
 def test_a_kind_that_is_rare_among_many_is_not_looked_for_among_them(viewer: Client) -> None:

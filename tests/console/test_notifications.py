@@ -253,6 +253,17 @@ def test_only_who_may_change_a_channel_tests_it(client: Client, failing: Channel
     assert answer.status_code == HTTPStatus.FORBIDDEN
 
 
+def test_who_is_on_call_without_the_rights_is_said_to_hear_nothing(
+    client: Client, queue: ReviewQueue
+) -> None:
+    night = always_on_call(queue, "night_1")
+    page = f"{ADMIN}/reviewqueue/{queue.pk}/change/"
+    as_user(client, administrator())
+    assert "passed over" not in client.get(page).content.decode()
+    remove_perm("reconciliation.decide", night, queue)
+    assert "night_1 (passed over: lacks the rights)" in client.get(page).content.decode()
+
+
 def shift_form(queue: ReviewQueue, **changes: Any) -> dict[str, Any]:
     fields = {"queue": str(queue.pk), "person": str(owner(queue).pk), "zone": "Europe/Berlin"}
     empty = dict.fromkeys(

@@ -28,7 +28,7 @@ from tests.factories import (
     switched,
 )
 from workflows.models import Run, Tenant, Worker
-from workflows.models.ids import new_id
+from workflows.models.ids import id_at, new_id
 from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.django_db
@@ -270,7 +270,7 @@ def test_a_poll_gets_nothing_while_nothing_is_new_and_costs_less(
     owner: Client, provider: Provider
 ) -> None:
     many_held(2, provider)
-    url = f"{OVERVIEW}?seen={page_at(owner).seen}"
+    url = page_at(owner).url
     with CaptureQueriesContext(connection) as idle:
         assert fragment(owner, url, "overview").status_code == HTTPStatus.NO_CONTENT
     assert len(idle) <= 8
@@ -288,7 +288,7 @@ def test_a_poll_gets_nothing_while_nothing_is_new_and_costs_less(
 def test_a_poll_hears_of_runs_rights_and_workers(
     owner: Client, provider: Provider, change: str
 ) -> None:
-    url = f"{OVERVIEW}?seen={page_at(owner).seen}"
+    url = page_at(owner).url
     match change:
         case "run":
             many_runs(1)
@@ -355,3 +355,31 @@ def test_a_moment_that_is_none_says_nothing(owner: Client, provider: Provider, s
     answer = owner.get("/needs-you/", {"shown": "0", "since": since}, headers=HTMX)
     assert answer.status_code == HTTPStatus.OK
     assert "HX-Trigger" not in answer
+
+
+# --- how far back -----------------------------------------------------------------------------
+
+
+def test_figures_and_charts_look_as_far_back_as_is_asked_for(
+    owner: Client, provider: Provider
+) -> None:
+    now = database_now()
+    (run,) = many_runs(1, "completed")
+    old = id_at(now - timedelta(days=3))
+    Run.objects.filter(pk=run.pk).update(id=old, created_at=now - timedelta(days=3))
+    many_runs(1, "failed")
+    assert started(page_at(owner)) == {"failed": 1}
+    week = page_at(owner, "/?range=7d")
+    assert started(week) == {"completed": 1, "failed": 1}
+    assert len(week.runs[0].chart.marks) == 28
+    assert week.since == pytest.approx(now - timedelta(days=7), abs=timedelta(minutes=5))
+    assert [each.text for each in week.ranges if each.current] == ["7 d"]
+    assert started(page_at(owner, "/?range=1h")) == {"failed": 1}
+    # What is none counts as not said; the poll of a page asks for the same range.
+    assert page_at(owner, "/?range=forever").back.key == "24h"
+    assert week.url.startswith("/?range=7d&seen=")
+    assert fragment(owner, week.url, "overview").status_code == HTTPStatus.NO_CONTENT
+
+
+def started(page: Any) -> dict[str, int]:
+    return {strip.state: strip.chart.total for strip in page.runs}

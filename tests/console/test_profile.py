@@ -7,9 +7,9 @@ from http import HTTPStatus
 import pytest
 from django.test import Client
 
-from reconciliation.models import Profile
+from reconciliation.models import Hold, Profile, Provider
 from tests.console.posting import HTMX
-from tests.factories import many_runs, person, ready_provider
+from tests.factories import many_held, many_runs, person, ready_provider
 from workflows.models import Run
 
 pytestmark = pytest.mark.django_db
@@ -38,6 +38,20 @@ def test_times_are_shown_in_the_chosen_zone_and_always_with_it(reads: Client) ->
     page = reads.get(f"/runs/{run.pk}/")
     assert "all times CET" in page.content.decode()
     assert page.context["page"].timeline.start.hour == 4
+
+
+def test_times_in_sentences_are_in_the_chosen_zone_too(reads: Client) -> None:
+    provider = Provider.objects.get()
+    Provider.objects.update(contradicted_at="2026-03-10T03:12:40Z", contradiction="It paid twice.")
+    (hold,) = many_held(1, provider)
+    Hold.objects.filter(pk=hold.pk).update(due_at="2026-03-10T16:30:00Z")
+    reads.post(PROFILE, {"time_zone": "Asia/Tokyo"})
+    causes = reads.get(f"/runs/{hold.run_id}/").context["page"].why.causes
+    (held,) = [cause.text for cause in causes if cause.name == "Held"]
+    assert held.endswith("due 11 Mar, 01:30 JST")
+    contract = reads.get(f"/operations/{hold.operation_id}/").context["page"].contract
+    (contradicted,) = [fact.text for fact in contract.facts if fact.term == "Contradicted"]
+    assert contradicted == "10 Mar, 12:12 JST"
 
 
 def test_a_zone_without_letters_is_named_by_its_offset(reads: Client) -> None:

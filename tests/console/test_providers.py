@@ -280,3 +280,14 @@ def test_the_runbook_is_printed_as_it_is_set_up() -> None:
     assert documents[0]["owners"] == {"machines": ["reviewer_1"]}
     with pytest.raises(CommandError, match="no provider 'none'"):
         call_command("runbook", "none")
+
+
+def test_each_answer_of_the_contract_says_how_it_is_known() -> None:
+    provider = ready_provider("payments", replay_trust="Rehearsed on 2 March 2026.")
+    known = {line.asks: line.known for line in page_of(provider, person()).contract.questions}
+    assert known["Can we send again safely?"] == "Rehearsed on 2 March 2026."
+    assert known["How long do we wait?"] == "our own setting"
+    assert known["Can it be undone?"] == "seen in a run"
+    Provider.objects.filter(pk=provider.pk).update(replay_trust="")
+    known = {line.asks: line.known for line in page_of(provider, person()).contract.questions}
+    assert known["Can we send again safely?"].endswith("not used: never shown here, nor accepted")

@@ -382,3 +382,23 @@ def test_a_plan_takes_the_same_queries_for_any_number_of_cases(
     holds = many_held(20, provider)
     queries(holds[:1])
     assert queries(holds) == queries(holds[:2])
+
+
+def test_the_head_of_a_case_assigns_and_snoozes_for_who_may(lead: Client, hold: Hold) -> None:
+    def head_of(client: Client) -> str:
+        page = client.get(reverse("operation", args=[hold.operation_id])).content.decode()
+        return page[page.index('id="head"') : page.index('id="intended"')]
+
+    for name in ("review_assign", "review_snooze"):
+        assert head_of(lead).count(f'href="{at(name, hold)}"') == 1
+        assert at(name, hold) not in head_of(signed_in(reader(hold.queue)))
+    Hold.objects.filter(pk=hold.pk).update(state="closed", closed_at=database_now())
+    assert at("review_assign", hold) not in head_of(lead)
+
+
+def test_a_toast_says_once_what_was_done(lead: Client, hold: Hold) -> None:
+    done = lead.post(at("review_snooze", hold), {"within": "4h", "back": "/review/"}, headers=HTMX)
+    assert done["HX-Refresh"] == "true"
+    said = "Snoozed: Refund order 0"
+    assert said in lead.get("/review/").content.decode()
+    assert said not in lead.get("/review/").content.decode()

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.test import Client
@@ -24,6 +25,7 @@ from romulus_site.rights.change import (
     direct_rights,
     set_rights,
 )
+from romulus_site.rights.kinds import KINDS
 from tests.console.posting import form_at, post, url_of
 from tests.factories import administrator, many_held, person, ready_provider, tenant
 from workflows.models import Tenant
@@ -54,6 +56,14 @@ def deputy(queue: ReviewQueue) -> User:
     for right in ("configure", "view_reviewqueue"):
         assign_perm(f"reconciliation.{right}", user, queue)
     return user
+
+
+def test_every_right_that_is_held_on_an_object_can_be_given_there() -> None:
+    for model in apps.get_models():
+        own = {codename for codename, _ in model._meta.permissions}
+        if own:
+            (kind,) = (each for each in KINDS.values() if each.model is model)
+            assert own <= set(kind.codenames)
 
 
 def group(name: str, *members: Any) -> Group:

@@ -12,7 +12,7 @@ from reconciliation.core.errors import RunCancelled
 from reconciliation.core.states import DecisionKind
 from reconciliation.models import AuditEntry, Hold, Provider, Transmission
 from reconciliation.services import write_step
-from reconciliation.services.offers import offers_on
+from reconciliation.services.offers import ground_of
 from reconciliation.services.reconcile import ask_again, reconcile
 from tests.cancelling import BY, WHY, cancel, is_cancelled, told_of_by
 from tests.claiming import attempts, claim_at_write, expire_lease
@@ -256,7 +256,7 @@ def cancelled_with_a_lost_answer(destination: RunningDestination) -> Run:
 
 def test_such_a_hold_offers_no_second_send(destination: RunningDestination) -> None:
     cancelled_with_a_lost_answer(destination)
-    offers = {offer.kind: offer for offer in offers_on(open_hold_of(the_operation()))}
+    offers = {offer.kind: offer for offer in ground_of(open_hold_of(the_operation())).offers}
     again = offers[SEND_AGAIN]
     assert not again.allowed
     assert again.why_not == "The run's end was asked for: nothing more is sent for it."

@@ -124,7 +124,10 @@ def test_start_refuses_an_input_that_is_too_large(settings: Any) -> None:
 
 
 def test_start_wants_the_tenant_named_when_there_are_several() -> None:
-    assert refused("start", "refund", "--input", REFUND)[0] == 2  # none at all
+    assert refused("start", "refund", "--input", REFUND) == (
+        1,
+        "there is no tenant yet: add one in the admin",
+    )
     tenant()
     Tenant.objects.create(slug="southwind", name="Southwind")
     code, sentence = refused("start", "refund", "--input", REFUND)
@@ -268,10 +271,16 @@ def test_a_decision_at_the_terminal_counts_as_one_in_the_console(
     assert advanced(held.run).state == "completed"
 
 
-def test_a_run_that_is_held_itself_is_decided_by_its_hold() -> None:
+@pytest.mark.parametrize("named", ["hold", "run"])
+def test_a_run_that_is_held_itself_is_decided_by_its_hold_or_its_own_id(named: str) -> None:
     run = held_step_run()
     hold = Hold.objects.get(run=run)
-    answer = told(*decide(hold.pk, "try_again", code=code_of(run.pk)))
+    case = {"hold": hold.pk, "run": run.pk}[named]
+    wrong = refused(*decide(case, "try_again", code="nonsns"))
+    assert wrong == (1, "code: These are not the last 6 of the run's ID.")
+
+    answer = told(*decide(case, "try_again", code=code_of(run.pk)))
+
     assert (answer["kind"], answer["by"], answer["operation"]) == ("try_again", "reviewer_1", None)
     run.refresh_from_db()
     assert run.state == "ready"
@@ -281,7 +290,7 @@ def test_a_run_that_is_held_itself_is_decided_by_its_hold() -> None:
     ("kind", "options", "sentence"),
     [
         ("applied", {"note": "too short"}, "note: Write a note of at least 20"),
-        ("applied", {"code": "nonsns"}, "code: The 6 characters"),
+        ("applied", {"code": "nonsns"}, "code: These are not the last 6 of the operation's ID."),
         ("applied", {}, "resource: Name the provider"),
         ("keep_holding", {}, "until: Say until when"),
         ("keep_holding", {"until": "2020-01-01T10:00"}, "until: Say until when"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import transaction
 from django.db.models.functions import Now
 
 from reconciliation.core.states import DecisionKind
@@ -17,8 +18,10 @@ from tests.destination import RunningDestination
 from tests.factories import advanced, open_hold_of, ready_provider, settled, started_run
 from tests.sending import about_to_send, parking_contract, posts, the_operation
 from workflows.models import Run
+from workflows.services import kinds
 from workflows.services.claims import claim_run
 from workflows.services.clock import database_now
+from workflows.services.executor import take
 from workflows.services.ownership import Keeper
 
 pytestmark = pytest.mark.django_db
@@ -127,6 +130,34 @@ def test_an_answer_that_comes_during_the_take_over_is_used(
     result = write_step.settle(later, operation)
     result.also()  # type: ignore[misc]
     assert the_operation().state == "verified"
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["held", "parked"])
+def test_proof_that_comes_while_a_worker_hands_its_write_back_is_not_left_lying(
+    known: bool, destination: RunningDestination
+) -> None:
+    """It was brought forward, and whoever holds or parks the write would take that back."""
+    slug, workflow = ("payments", "refund") if known else ("desk", "ticket_triage")
+    ready_provider(
+        slug, destination.url, **({"contract_version": parking_contract()} if known else {})
+    )
+    stale = about_to_send(started_run(workflow))
+    outcome = stale.transmit()
+    expire_lease(stale.operation.run)
+    later = claim_run(stale.operation.run_id, Keeper().worker)
+    assert later is not None
+    operation = operation_of(later)
+    assert operation is not None
+    transmitting.give_up_lost_sends(operation, later)
+    result = write_step.settle(later, operation)
+    assert isinstance(result, kinds.Park if known else kinds.Hold)
+
+    stale.record(outcome)
+    with pytest.raises(kinds.Overtaken), transaction.atomic():
+        result.also()  # type: ignore[misc]
+    take(later, Keeper())
+    assert advanced(Run.objects.get()).state == "completed"
+    assert not Hold.objects.exists()
 
 
 # --- answers that do not agree ----------------------------------------------------------------

@@ -33,7 +33,7 @@ from reconciliation.services.audit import first_broken_entry
 from reconciliation.services.confirming import settle_proposal
 from reconciliation.services.corrections import CorrectionGiven, correct
 from reconciliation.services.decisions import record_decision
-from reconciliation.services.drafts import draft_of, keep
+from reconciliation.services.drafts import drafts_of, keep
 from reconciliation.services.reconcile import ask_again
 from tests import approving
 from tests.deciding import (
@@ -428,22 +428,22 @@ def test_only_what_was_decided_is_corrected_and_by_who_may_decide(hold: Hold) ->
 def test_a_draft_is_one_person_s_and_goes_with_their_decision(hold: Hold) -> None:
     case, other = hold.case_id, owner_of(hold.queue, "reviewer_2")
     assert keep(person(), case, {"note": "half a sen", "code": "abcdef", "kind": "applied"})
-    draft = draft_of(person(), case)
+    draft = drafts_of(person(), case).first()
     assert draft is not None
     assert draft.typed == {"note": "half a sen", "kind": "applied"}  # the code is typed anew
-    assert draft_of(other, case) is None
+    assert drafts_of(other, case).first() is None
     keep(other, case, {"note": "my own"})
     decide(hold)
-    assert draft_of(person(), case) is None
-    assert draft_of(other, case) is not None  # theirs had no effect, and is not lost
+    assert drafts_of(person(), case).first() is None
+    assert drafts_of(other, case).first() is not None  # theirs had no effect, and is not lost
 
 
 def test_an_empty_draft_is_none_and_old_ones_go(hold: Hold) -> None:
     keep(person(), hold.pk, {"note": "old"})
-    old = draft_of(person(), hold.pk)
+    old = drafts_of(person(), hold.pk).first()
     assert old is not None
     type(old).objects.update(saved_at=old.saved_at - timedelta(days=31))
     keep(person(), hold.case_id, {"note": "new"})
-    assert draft_of(person(), hold.pk) is None
+    assert drafts_of(person(), hold.pk).first() is None
     assert not keep(person(), hold.case_id, {"note": "  "})
-    assert draft_of(person(), hold.case_id) is None
+    assert drafts_of(person(), hold.case_id).first() is None

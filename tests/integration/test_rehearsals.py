@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 from django.db import DatabaseError, transaction
+from pytest_django import Settings
 
+from reconciliation.core.contracts import Meaning
 from reconciliation.core.errors import InvalidProvider
 from reconciliation.core.rehearsals import Claim, Verdict
-from reconciliation.models import AuditEntry, Provider, Rehearsal, Sandbox
+from reconciliation.models import AuditEntry, Operation, Provider, Rehearsal, Sandbox
+from reconciliation.rehearsal.far_side import FarSide
 from reconciliation.services.rehearsals import (
     Outcome,
     keep_rehearsal,
@@ -18,7 +21,9 @@ from reconciliation.services.rehearsals import (
     set_trust,
     stand_in_for,
 )
-from tests.factories import ready_provider
+from tests.destination import RunningDestination
+from tests.factories import ready_provider, started_run
+from tests.sending import about_to_send
 from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.django_db
@@ -104,3 +109,43 @@ def test_a_sandbox_that_became_the_live_account_is_refused() -> None:
     )
     with pytest.raises(InvalidProvider, match="is the account that real work goes to"):
         sandbox_of(provider)
+
+
+# --- the probe of other parameters --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answered", "shown"),
+    [
+        ({}, Meaning.KEY_MISMATCH),
+        ({"status": 503}, None),
+        ({"status": 429}, None),
+        ({"status": 400}, Meaning.REJECTED),
+    ],
+)
+def test_an_answer_that_says_nothing_of_other_parameters_shows_nothing(
+    answered: dict[str, Any], shown: Meaning | None, destination: RunningDestination
+) -> None:
+    provider = ready_provider("payments", destination.url)
+    sender = about_to_send(started_run())
+    sender.transmit()
+    if answered:
+        destination.client.arm("error_before", **answered)
+    assert probed(provider, sender.operation) is shown
+
+
+def test_a_probe_that_never_came_there_shows_nothing(
+    destination: RunningDestination, settings: Settings
+) -> None:
+    provider = ready_provider("payments", destination.url)
+    operation = about_to_send(started_run()).operation
+    settings.ROMULUS_ALLOWED_ADDRESSES = []
+    assert probed(provider, operation) is None
+
+
+def probed(provider: Provider, operation: Operation) -> Meaning | None:
+    sandbox = sandbox_of(provider)
+    far_side = FarSide(sandbox, stand_in_for(sandbox, "http://127.0.0.1:1"))
+    return far_side.with_other_parameters(
+        operation, {"order": "ORD-7001", "amount": 12500, "currency": "USD"}
+    )

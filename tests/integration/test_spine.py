@@ -12,7 +12,7 @@ from reconciliation.core.matching import Found, compare
 from reconciliation.core.states import DecisionKind, EvidenceKind
 from reconciliation.models import AuditEntry, Hold, Operation, Provider
 from reconciliation.services.decisions import Answer, record_decision
-from reconciliation.services.offers import offers_on
+from reconciliation.services.offers import ground_of
 from reconciliation.services.reconcile import ask_again, reconcile
 from reconciliation.services.records import add_record_evidence, intended_by
 from tests.destination import RunningDestination
@@ -293,5 +293,5 @@ def test_a_refusal_for_good_that_is_held_is_not_tried_again(
     ready_provider("payments", destination.url, account="not-an-account")
     run = advanced(start("tests.refused", {}, tenant=tenant()))
     hold = Hold.objects.get(run=run)
-    offered = {offer.kind.value for offer in offers_on(hold) if offer.allowed}
+    offered = {offer.kind.value for offer in ground_of(hold).offers if offer.allowed}
     assert (hold.reason, offered) == ("rejected", {"fail_run", "keep_holding"})

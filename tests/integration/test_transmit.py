@@ -12,11 +12,13 @@ import pytest
 from django.db.models.functions import Now
 
 from reconciliation.adapters.base import Prepared
+from reconciliation.adapters.uptime import uptime
 from reconciliation.core.errors import DispatchTurnedOff, NotAllowed
 from reconciliation.core.states import DecisionKind, Purpose
 from reconciliation.models import Evidence, Operation, Provider, Transmission
 from reconciliation.sealing import seal, unseal
 from reconciliation.services import transmit as transmitting
+from reconciliation.services.providers import contract_of
 from reconciliation.services.reconcile import ask_again, reconcile
 from tests.claiming import claim_at_write, expire_lease
 from tests.deciding import decide
@@ -33,6 +35,7 @@ from tests.factories import (
 )
 from tests.scripted import Scripted
 from tests.sending import (
+    Sender,
     about_to_send,
     effects,
     opened,
@@ -192,6 +195,29 @@ def test_a_worker_that_was_frozen_before_its_send_sends_nothing_when_it_thaws(
 
     frozen.transmit()
     assert effects(destination) == 1
+
+
+@pytest.mark.parametrize("frozen_seconds", [0, 2])
+def test_a_worker_that_was_frozen_between_its_claim_to_send_and_the_send_asks_once_more(
+    frozen_seconds: float, destination: RunningDestination
+) -> None:
+    """Promise P13. One that goes straight on is on record as under way: the switch has seen it."""
+    ready_provider("payments", destination.url)
+    sender = about_to_send(started_run())
+    sender.transmission.send_before = uptime() + timeout_of(sender) - frozen_seconds
+    switched(Provider.objects.get(), "off")
+    sender.record(sender.transmit())
+    sent = 0 if frozen_seconds else 1
+    assert len(posts(destination)) == sent
+    if frozen_seconds:
+        transmission = the_operation().transmissions.get()
+        assert (transmission.state, the_operation().state) == ("not_sent", "intended")
+        assert transmission.detail_redacted == "dispatch was turned off before it left"
+        assert the_operation().first_sent_at is None
+
+
+def timeout_of(sender: Sender) -> float:
+    return contract_of(sender.operation).timeout.total_seconds()
 
 
 # --- the wrong place --------------------------------------------------------------------------

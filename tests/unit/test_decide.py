@@ -145,6 +145,7 @@ ROWS: list[tuple[str, Facts, datetime, Move]] = [
     ("repeats before the window ends", facts(BOTH, LOST, seen=(known(AWAY, 2987),)), at(2988), REPLAY),
     ("after the window it only asks", facts(BOTH, LOST), at(4000), LookUp()),
     ("after the window, found nothing", facts(BOTH, LOST, seen=tuple(known(ABSENT, 4000 + n * 60) for n in range(3))), at(9999), hold("window_over")),
+    ("after the window, could never be asked", facts(BOTH, LOST, seen=tuple(known(AWAY, 4000 + n * 60) for n in range(3))), at(9999), hold("window_over_unasked")),
     # --- the run's end was asked for
     ("cancelled, and nothing was sent", facts(KEYED, state=INTENDED, cancelling=True), at(0), Drop()),
     ("cancelled, and dispatch is off", facts(KEYED, state=INTENDED, cancelling=True, dispatch=Dispatch.OFF), at(0), Drop()),
@@ -157,6 +158,7 @@ ROWS: list[tuple[str, Facts, datetime, Move]] = [
     ("cancelled: still asked for", facts(LOOKED_UP, LOST, cancelling=True), at(5), LookUp()),
     ("cancelled: asked for, never repeated", facts(BOTH, LOST, seen=(known(ABSENT, 12),), cancelling=True), at(13), Wait(at(14), WaitReason.LOOK_UP_LATER)),
     ("cancelled: found nothing, as often as it is asked", facts(BOTH, LOST, seen=tuple(known(ABSENT, 20 + n * 60) for n in range(3)), cancelling=True), at(999), hold("run_cancelled")),
+    ("cancelled, and it could not be asked before the window ended", facts(BOTH, LOST, seen=tuple(known(AWAY, 4000 + n * 60) for n in range(3)), cancelling=True), at(9999), hold("window_over_unasked")),
     ("cancelled: only a replay could settle it", facts(KEYED, LOST, cancelling=True), at(12), hold("run_cancelled")),
     ("cancelled: a person is asked as ever", facts(BLIND, LOST, cancelling=True), at(1), hold("unguarded")),
     # --- unknown, and neither

@@ -33,7 +33,8 @@ def test_only_holds_that_can_come_are_named() -> None:
     assert HoldReason.UNGUARDED in held
     assert not {HoldReason.WINDOW_OVER, HoldReason.KEY_MISMATCH, HoldReason.NOT_VERIFIABLE} & held
     held = {hold.reason for hold in possible_holds(SHIPPED["stripe-v1"])}
-    assert {HoldReason.WINDOW_OVER, HoldReason.KEY_MISMATCH} <= held
+    both = HoldReason.WINDOW_OVER_UNASKED
+    assert {HoldReason.WINDOW_OVER, HoldReason.KEY_MISMATCH, both} <= held
     assert Meaning.EXISTS not in {rule.means for rule in SHIPPED["stripe-v1"].answers}
     assert HoldReason.ALREADY_EXISTS not in held
 

@@ -7,13 +7,13 @@ import inspect
 import re
 import uuid
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from workflows.core.definitions import END, Child, ChildEnd, Workflow
-from workflows.core.errors import InvalidDefinition
+from workflows.core.errors import InvalidDefinition, UnstorableValue
 from workflows.core.intents import Intent
 from workflows.core.retry import RetryPolicy
 from workflows.core.steps import ChildrenOptions, WriteOptions
@@ -43,6 +43,15 @@ def refused(said: str) -> Any:
 
 
 # --- step and write ---------------------------------------------------------------------------
+
+
+def test_what_an_annotation_asks_of_an_output_counts() -> None:
+    flow = Workflow("flow")
+    flow.step()(giving(Annotated[int, Field(gt=0)]))
+    returns = flow.steps["work"].returns
+    assert to_json(1, returns, limit=100, what="it") == 1
+    with pytest.raises(UnstorableValue, match="greater than 0"):
+        to_json(0, returns, limit=100, what="it")
 
 
 def test_a_step_says_nothing_by_default() -> None:

@@ -40,6 +40,16 @@ def test_after_26_hours_v1_is_not_replayed_and_the_reason_says_that_the_key_may_
     assert "The key may be gone" in str(HOLD_SENTENCES[HoldReason.WINDOW_OVER])
 
 
+def test_after_26_hours_with_the_list_away_the_reason_says_both() -> None:
+    day = 26 * 3600.0
+    away = tuple(known(EvidenceKind.UNAVAILABLE, day + 400 * n) for n in range(V1.budget.look_ups))
+    move = decide(facts(V1, sent(1, S.UNKNOWN), seen=away), T0 + 30 * HOUR)
+    assert isinstance(move, Hold)
+    said = str(HOLD_SENTENCES[move.reason])
+    assert "could not be asked" in said
+    assert "The key may be gone" in said
+
+
 @pytest.mark.parametrize("hours", [0.1, 12, 22.9])
 def test_inside_the_day_less_its_margin_v1_is_replayed(hours: float) -> None:
     assert decide(lost(PLAIN_V1), T0 + hours * HOUR) == REPLAY

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.template import Context, Template
@@ -148,3 +150,18 @@ def test_markup_in_data_is_shown_as_text(source: str) -> None:
     html = rendered(source, text=MARKUP)
     assert "<img" not in html
     assert 'onerror="' not in html
+
+
+@pytest.mark.parametrize(
+    ("moment", "zone"),
+    [
+        (datetime(9999, 12, 31, 23, 59, tzinfo=UTC), "Pacific/Auckland"),
+        (datetime(1, 1, 1, tzinfo=UTC), "America/New_York"),
+    ],
+)
+def test_the_ends_of_the_calendar_are_told_in_utc_where_a_zone_shifts_beyond_them(
+    moment: datetime, zone: str
+) -> None:
+    request = SimpleNamespace(profile=SimpleNamespace(zone=ZoneInfo(zone)))
+    tags = "{% at moment %} {% day moment %} {% clock moment %} {% zone moment %} {% when moment %}"
+    assert " UTC" in rendered(tags, moment=moment, request=request)

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 
+from workflows.admin.json_field import TypedJson
 from workflows.core.boundary.policy import parse_policy
 from workflows.core.errors import InvalidPolicy
 from workflows.models import Tenant
@@ -40,7 +41,7 @@ class PolicyForm(forms.Form):
         empty_label="Every tenant that has none of its own",
         help_text="A tenant's own policy goes before that for every tenant.",
     )
-    document = forms.JSONField(
+    document = TypedJson(
         initial=EXAMPLE,
         widget=forms.Textarea(attrs={"rows": 24, "cols": 90, "spellcheck": "false"}),
         help_text="What no tool and no grant covers is denied. docs/boundary.md says what each "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model
@@ -12,10 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-if TYPE_CHECKING:
-    KeptBase = admin.ModelAdmin[Any]
-else:
-    KeptBase = admin.ModelAdmin
+from workflows.admin.offering import Offering
 
 MOST = 1000  # rows of one kind that are counted: it is told that there are many, not how many
 
@@ -29,7 +26,7 @@ class Dependent:
     or_more: bool
 
 
-class Kept(KeptBase):
+class Kept(Offering):
     """Rows stay. Whoever would delete one is told what would have gone with it."""
 
     actions = None
@@ -61,7 +58,9 @@ class Kept(KeptBase):
     ) -> HttpResponse:
         """The record knows what happened by whatever way; the admin's own log only by this one."""
         found = self.get_object(request, object_id)
-        if found is None or not (name := self.recorded_as(found)):
+        if found is None or not self.has_view_permission(request, found):
+            raise Http404
+        if not (name := self.recorded_as(found)):
             answer: HttpResponse = super().history_view(request, object_id, extra_context)
             return answer
         return redirect(reverse("audit", query={"object": name}))

@@ -13,7 +13,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -151,6 +151,8 @@ class SourceAdmin(Guarded):
 
     def changeable(self, request: HttpRequest, source: UUID) -> EventSource:
         found = get_object_or_404(EventSource, pk=source)
+        if not self.has_view_permission(request, found):
+            raise Http404
         if not self.has_change_permission(request, found):
             raise PermissionDenied
         return found
@@ -193,7 +195,7 @@ class SourceAdmin(Guarded):
         """Judge a pasted request; nothing is stored, counted or sent."""
         found = get_object_or_404(EventSource.objects.select_related("tenant"), pk=source)
         if not self.has_view_permission(request, found):
-            raise PermissionDenied
+            raise Http404
         form = TrialForm(request.POST or None, request.FILES or None)
         trial = None
         if request.method == "POST" and form.is_valid():

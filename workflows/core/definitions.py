@@ -26,17 +26,19 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from workflows.core.byte_text import Base64
 from workflows.core.errors import InvalidDefinition, UsageError
 from workflows.core.graph import Plan, Track, as_data, plan_of, reached, target_of
 from workflows.core.migration import Chain, Change, Migration, OutputRule
 from workflows.core.registry import Registry
-from workflows.core.step_checks import check_retain
+from workflows.core.step_checks import check_retain, check_storable
 from workflows.core.step_kinds import StepKinds
 from workflows.core.steps import END, Child, ChildEnd, Step, calling_place
 from workflows.core.waits import ReceivedEvent
 
 __all__ = [
     "END",
+    "Base64",
     "Child",
     "ChildEnd",
     "Migration",
@@ -90,6 +92,7 @@ class Workflow(StepKinds):
         if self.version < 1:
             raise InvalidDefinition(f"{self.place}: version {self.version}: start at 1")
         check_retain(self.place, self.retain)
+        check_storable(self.input, self.place, "an input")
 
     def migrates(
         self,

@@ -14,6 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import AwareDatetime
 
+from workflows.core.byte_text import has_undeclared_bytes
 from workflows.core.errors import InvalidDefinition
 from workflows.core.events import MAX_TYPE
 from workflows.core.intents import LONGEST, Intent
@@ -66,7 +67,7 @@ def title_of(function: StepFunction) -> str:
 def output_of_step(function: StepFunction, place: str) -> Any:
     """A step may run again before it commits, so that no write may be inside."""
     refuse_write(function, place)
-    returns = return_type(function, place)
+    returns = return_type(function, place, with_rules=True)
     if names_intent(returns):
         raise InvalidDefinition(
             f"{place}: step {function.__name__!r} is annotated with Intent: decorate it with "
@@ -155,7 +156,7 @@ def output_of_wait(function: StepFunction, place: str, options: WaitOptions) -> 
             f"{place}: wait {function.__name__!r} returns the correlation of the event, which is "
             "compared character by character: annotate it -> str"
         )
-    check_storable(options.payload, place)
+    check_storable(options.payload, place, "a payload")
     event = ReceivedEvent[options.payload]  # type: ignore[name-defined]
     if options.count != 1:
         return list[event]
@@ -184,21 +185,30 @@ def names_intent(annotation: Any) -> bool:
     return annotation is Intent or any(names_intent(part) for part in get_args(annotation))
 
 
-def check_storable(returns: Any, place: str) -> None:
+def check_storable(annotation: Any, place: str, what: str = "an output") -> None:
     """Raise `InvalidDefinition` for an annotation that no value can be stored under."""
+    name = annotation.__name__ if isinstance(annotation, type) else annotation
     try:
-        adapter(returns)
+        schema = adapter(annotation).core_schema
     except Exception as error:
-        name = getattr(returns, "__name__", returns)
+        # The first line says why; pydantic's others lead to its own documentation.
+        why = str(error).partition("\n")[0].rstrip(".")
         raise InvalidDefinition(
-            f"{place}: an output of type {name} cannot be stored; "
+            f"{place}: {what} of type {name} cannot be stored ({why}); "
             "use a pydantic model, a dataclass or a plain type"
         ) from error
+    if has_undeclared_bytes(schema):
+        raise InvalidDefinition(
+            f"{place}: {what} of type {name} has bytes, which have no form in JSON; declare their "
+            "encoding: `Base64` (workflows.core.definitions), or in a model's configuration "
+            "`ser_json_bytes` and `val_json_bytes`, both 'base64' or 'hex'"
+        )
 
 
-def return_type(function: StepFunction, place: str) -> Any:
+def return_type(function: StepFunction, place: str, *, with_rules: bool = False) -> Any:
+    """What a function is annotated to give; with what `Annotated` says of it, or without."""
     try:
-        return get_type_hints(function).get("return", Any)
+        return get_type_hints(function, include_extras=with_rules).get("return", Any)
     except Exception as error:  # whatever evaluating the annotations raised
         raise InvalidDefinition(
             f"{place}: its annotations name something unknown: {error}"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Unpack, get_args
+from typing import Any, get_args
 
 from workflows.core.errors import InvalidDefinition
 from workflows.core.retry import RetryPolicy
+from workflows.core.step_adding import Decorator, Steps
 from workflows.core.step_checks import (
-    check_step,
     output_of_approval,
     output_of_branch,
     output_of_children,
@@ -22,8 +22,6 @@ from workflows.core.step_checks import (
     output_of_step,
     output_of_wait,
     output_of_write,
-    place_of,
-    title_of,
 )
 from workflows.core.steps import (
     DEFAULT_TIMEOUT,
@@ -37,8 +35,6 @@ from workflows.core.steps import (
     OnDeadline,
     OnFailure,
     Step,
-    StepFunction,
-    StepOptions,
     Target,
     UndoFunction,
     WaitOptions,
@@ -47,20 +43,14 @@ from workflows.core.steps import (
     name_of,
     names_of,
     policy_of,
-    targets_in,
     then_of,
 )
 
 FEWEST_BRANCHES = 2
 
-Decorator = Callable[[StepFunction], StepFunction]
 
-
-class StepKinds:
+class StepKinds(Steps):
     """The author's side of a workflow."""
-
-    name: str
-    steps: dict[str, Step]
 
     # Options that more than one kind takes:
     #   timeout     how long the function may run before it is taken for hung and replaced
@@ -384,55 +374,6 @@ class StepKinds:
                 branches=named,
             )
         )
-
-    def _adder(
-        self,
-        kind: str,
-        output_of: Callable[[StepFunction, str], Any],
-        **options: Unpack[StepOptions],
-    ) -> Decorator:
-        """Return a decorator that adds a step of `kind`.
-
-        Args:
-            output_of: returns the type of the output, given the function and its place, or
-                refuses the function.
-        """
-
-        def add(function: StepFunction) -> StepFunction:
-            place = place_of(function)
-            self._add(
-                Step(
-                    name=function.__name__,
-                    kind=kind,
-                    function=function,
-                    returns=output_of(function, place),
-                    place=place,
-                    title=title_of(function),
-                    **options,
-                )
-            )
-            return function
-
-        return add
-
-    def _add(self, step: Step) -> None:
-        check_step(step)
-        if step.name in self.steps:
-            raise InvalidDefinition(
-                f"{step.place}: step {step.name!r} is already defined at "
-                f"{self.steps[step.name].place}"
-            )
-        self.steps[step.name] = step
-
-    def _check_own(self, branch: Target | Sequence[Target], place: str) -> None:
-        """Refuse a function in `branch` that is no step of this workflow."""
-        for target in targets_in(branch):
-            known = self.steps.get(name_of(target))
-            if callable(target) and (known is None or known.function != target):
-                raise InvalidDefinition(
-                    f"{place}: {name_of(target)!r} is no step of workflow {self.name!r} yet: "
-                    "decorate it first, or give its name"
-                )
 
 
 def way_of(option: str, chosen: OnDeadline | Target) -> str:

@@ -46,6 +46,17 @@ def is_seen(each: str) -> bool:
     return each in "\n\t" or not (kind.startswith("C") or kind in ("Zl", "Zp"))
 
 
+# Letters and symbols that print nothing; what `is_seen` leaves out is not text at all.
+BLANKS = "\u115f\u1160\u2800\u3164\uffa0"
+
+
+def read_length(text: str) -> int:
+    """How many characters of `text` there are to read: a run of blanks counts as one, what is not
+    seen as none. A reason that is asked for is not given with blanks of no width."""
+    shown = (" " if each in BLANKS else each for each in text if is_seen(each))
+    return len(" ".join("".join(shown).split()))
+
+
 def without_credentials(text: str) -> str:
     """Hide what looks like a credential (promise P9). What looks like none is not recognised."""
     for pattern, shown in CREDENTIALS:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -60,12 +61,18 @@ class ConsoleCommand(BaseCommand):
     def answer(self, given: argparse.Namespace, document: Any, lines: Iterable[str]) -> None:
         """Write `document` as JSON if that was asked for, else the lines."""
         if given.json:
-            text = json.dumps(document, indent=2, default=str, ensure_ascii=False)
-            self.stdout.write(text)
-            return
-        for line in lines:
+            lines = [json.dumps(document, indent=2, default=str, ensure_ascii=False)]
+        else:
             # What a provider or a person wrote must not steer the terminal.
-            self.stdout.write(CONTROL.sub(" ", line))
+            lines = (CONTROL.sub(" ", line) for line in lines)
+        try:
+            for line in lines:
+                self.stdout.write(line)
+            self.stdout.flush()
+        except BrokenPipeError:
+            # Whoever reads, such as `head`, has read enough. Nowhere is where the rest goes, for
+            # Python flushes once more when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
 
 
 def an_id(text: str) -> UUID:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime, tzinfo
+
 from django.urls import reverse
 
+from workflows.core.durations import zone_name
 from workflows.core.near_misses import (
     NearMiss,
     Nearness,
@@ -20,13 +23,13 @@ from workflows.selectors.run_children import link_to
 from workflows.selectors.words import title_of
 
 
-def comparison_of(wait: Wait, miss: NearMiss, *, may_attach: bool) -> Comparison:
+def comparison_of(wait: Wait, miss: NearMiss, zone: tzinfo, *, may_attach: bool) -> Comparison:
     """The wait comes with its run. What was rejected is replayed and not attached."""
     event = miss.event
     attach = reverse("event_attach", args=[event.id])
     may = may_attach and miss.nearness is not Nearness.REJECTED
     return Comparison(
-        fields=(type_of(wait, event), correlation_of(wait, event), time_of(wait, event)),
+        fields=(type_of(wait, event), correlation_of(wait, event), time_of(wait, event, zone)),
         lead=miss.nearness.sentence,
         text=consequence(wait, miss),
         event=Link(event.event_id or f"…{event.id.hex[-6:]}", reverse("event", args=[event.id])),
@@ -53,20 +56,21 @@ def alike(name: str, text: str) -> Compared:
     return Compared(name, (Piece(text),), (Piece(text),), same=True, fit="same")
 
 
-def time_of(wait: Wait, event: Said) -> Compared:
-    until = "no deadline" if wait.deadline is None else f"until {clock(wait.deadline)}"
+def time_of(wait: Wait, event: Said, zone: tzinfo) -> Compared:
+    until = "no deadline" if wait.deadline is None else f"until {clock(wait.deadline, zone)}"
     inside = wait.deadline is None or event.received_at <= wait.deadline
     return Compared(
         "Time",
         (Piece(until),),
-        (Piece(clock(event.received_at)),),
+        (Piece(clock(event.received_at, zone)),),
         same=inside,
         fit="inside" if inside else "too late",
     )
 
 
-def clock(at: object) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+def clock(at: datetime, zone: tzinfo) -> str:
+    own = at.astimezone(zone)
+    return f"{own:%Y-%m-%d %H:%M:%S} {zone_name(own)}"
 
 
 def consequence(wait: Wait, miss: NearMiss) -> str:

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models import Count, Model, Q, QuerySet
 from django.urls import reverse
 
+from workflows.core.ranges import DAY, HOUR, WEEK
 from workflows.core.states import EventState
 from workflows.core.words import who
 from workflows.event_pages import EventRow, EventsPage, Tally
@@ -25,6 +26,7 @@ from workflows.selectors.run_children import link_to
 from workflows.selectors.words import counted
 
 SOURCES_SHOWN = 50
+RANGES = (HOUR, DAY, WEEK)
 ALL = "all"
 DISMISSED = "dismissed"
 
@@ -53,7 +55,8 @@ def events_page(reader: Reader, asked: Asked) -> EventsPage:
         waits=waits_part(reader, waits, near, asked),
         near=closest,
         comparison=comparison,
-        filtered=bool(asked.state or asked.source),
+        filtered=bool(asked.state or asked.source or asked.range),
+        ranges=ranges(asked),
         may_send=reader.may_send,
     )
 
@@ -75,6 +78,8 @@ def understood(asked: Asked, sources: Sequence[EventSource]) -> Asked:
         wafter=asked.wafter,
         wait=asked.wait,
         event=asked.event,
+        range=asked.range if asked.since else "",
+        since=asked.since,
     )
 
 
@@ -89,10 +94,15 @@ def list_of(reader: Reader, asked: Asked) -> tuple[list[Event], bool, bool]:
     if asked.source:
         source = next(each for each in reader.sources if each.slug == asked.source)
         chosen, tenants = chosen & Q(source=source), [source.tenant_id]
+    chosen &= received(asked)
     events = Event.objects.alias(kind=KIND)
     parts = [events.filter(chosen, tenant=tenant) for tenant in tenants]
     whole = Event.objects.select_related("source").defer("body")
     return newest_of(parts, whole, as_uuid(asked.before), as_uuid(asked.after), PAGE_ROWS)
+
+
+def received(asked: Asked) -> Q:
+    return Q(pk__gte=asked.since) if asked.since else Q()
 
 
 def rows_of(events: Sequence[Event]) -> tuple[EventRow, ...]:
@@ -161,6 +171,14 @@ def views(asked: Asked) -> tuple[Filter, ...]:
     )
 
 
+def ranges(asked: Asked) -> tuple[Filter, ...]:
+    def url(key: str) -> str:
+        return address(here(), asked.query(range=key))
+
+    some = (Filter(each.text, url(each.key), asked.range == each.key) for each in RANGES)
+    return (Filter("All time", url(""), not asked.range), *some)
+
+
 def source_filters(asked: Asked, sources: Sequence[EventSource]) -> tuple[Filter, ...]:
     if len(sources) < 2:  # noqa: PLR2004 (one is no choice)
         return ()
@@ -175,7 +193,7 @@ def source_filters(asked: Asked, sources: Sequence[EventSource]) -> tuple[Filter
 def tally(reader: Reader, asked: Asked) -> tuple[Tally, ...]:
     """How many of each kind there are to act on, among so many as are counted at most."""
     events = Event.objects.annotate(kind=KIND)
-    among = events.filter(TO_ACT_ON, tenant__in=reader.tenants)[:COUNTED]
+    among = events.filter(TO_ACT_ON, received(asked), tenant__in=reader.tenants)[:COUNTED]
     numbers = among.aggregate(
         whole=Count("pk"),
         **{str(name): Count("pk", filter=Q(kind=name)) for name in KINDS},

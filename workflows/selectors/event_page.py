@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import tzinfo
 from uuid import UUID
 
 from django.db.models import Count, QuerySet
@@ -43,10 +44,11 @@ HELPS = {
 }
 
 
-def event_page(event: Event, *, payloads: bool, control: bool) -> EventPage:
+def event_page(event: Event, zone: tzinfo, *, payloads: bool, control: bool) -> EventPage:
     """The page of `event`, which comes with its source. A fixed number of queries.
 
     Args:
+        zone: in which times are said in sentences.
         payloads: the reader may see what was received.
         control: and may act on it.
     """
@@ -70,7 +72,7 @@ def event_page(event: Event, *, payloads: bool, control: bool) -> EventPage:
         body=body_of(event, payloads=payloads),
         given=tuple(given(match) for match in matches),
         candidates=tuple(wait_row(wait) for wait in candidates),
-        comparisons=comparisons(close, control=control),
+        comparisons=comparisons(close, zone, control=control),
         actions=actions_of(event, facts) if control else (),
         record=tuple(sorted(record(event, matches), key=lambda entry: entry.at)),
         purged_at=event.purged_at,
@@ -147,8 +149,12 @@ def with_runs(waits: QuerySet[Wait]) -> QuerySet[Wait]:
     return waits.select_related("run").defer("run__input").annotate(got=Count("matches"))
 
 
-def comparisons(close: Sequence[tuple[Wait, NearMiss]], *, control: bool) -> tuple[Comparison, ...]:
-    return tuple(comparison_of(wait, miss, may_attach=control) for wait, miss in close[:CLOSE])
+def comparisons(
+    close: Sequence[tuple[Wait, NearMiss]], zone: tzinfo, *, control: bool
+) -> tuple[Comparison, ...]:
+    return tuple(
+        comparison_of(wait, miss, zone, may_attach=control) for wait, miss in close[:CLOSE]
+    )
 
 
 # --- the record -------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -20,7 +21,10 @@ COUNTED = 10_000  # of what may be many, no more are counted
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be listed, as the address says it; what it cannot mean counts as not said."""
+    """What is to be listed, as the address says it; what it cannot mean counts as not said.
+
+    Without a `range` nothing is left out: what somebody has to see to may be old.
+    """
 
     view: str = ""
     state: str = ""
@@ -31,10 +35,13 @@ class Asked:
     wafter: str = ""
     wait: str = ""
     event: str = ""
+    range: str = ""
+    since: UUID | None = None  # what came before `range` began has a lesser ID
 
     def query(self, **changes: str) -> dict[str, str]:
         """What keeps the choice, with other places in the list."""
-        return {"view": self.view, "state": self.state, "source": self.source} | changes
+        kept = {"view": self.view, "state": self.state, "source": self.source, "range": self.range}
+        return kept | changes
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class Reader:
     sources: Sequence[EventSource] = ()
     controlled: frozenset[UUID] = frozenset()
     may_send: bool = False
+    zone: tzinfo = UTC
 
 
 def here() -> str:

@@ -117,7 +117,8 @@ TALLY = f"""
     (SELECT string_agg(concat(kind, number), ' ' ORDER BY kind) FROM (
         SELECT kind, count(*) AS number FROM (
             SELECT {KIND} AS kind FROM workflows_event
-            WHERE tenant_id IN {VISIBLE} AND {TO_ACT_ON} LIMIT {events_asked.COUNTED}
+            WHERE tenant_id IN {VISIBLE} AND {TO_ACT_ON}
+                AND (%(since)s::uuid IS NULL OR id >= %(since)s) LIMIT {events_asked.COUNTED}
         ) among GROUP BY kind
     ) counted)"""  # noqa: S608 (constants)
 INBOX = (
@@ -142,13 +143,15 @@ def inbox_stamp(user: User, asked: events_asked.Asked) -> Stamp:
     if asked.source:
         chosen.append(f"tenant_id = (SELECT tenant_id {OF_SOURCE})")
         chosen.append(f"source_id = (SELECT id {OF_SOURCE})")
+    if asked.since:
+        chosen.append("id >= %(since)s")
     place = (asked.before, asked.after)
     page = page_of("workflows_event", "state", " AND ".join(chosen) or "true", place)
     sql = (
         f"WITH {VISIBLE_TENANTS}, {page}"
         f" SELECT statement_timestamp(), md5(concat_ws(' ', {', '.join(INBOX)}))"
     )
-    wanted = {"state": asked.state, "source": asked.source}
+    wanted = {"state": asked.state, "source": asked.source, "since": asked.since}
     return stamp(sql, asked_for(user) | placed(*place) | wanted)
 
 

@@ -114,7 +114,9 @@ def close(
     if chosen not in listed:
         listed = [chosen, *listed[:-1]]
     wait, miss = chosen
-    comparison = comparison_of(wait, miss, may_attach=wait.tenant_id in reader.controlled)
+    comparison = comparison_of(
+        wait, miss, reader.zone, may_attach=wait.tenant_id in reader.controlled
+    )
     return tuple(near_of(pair, chosen, asked) for pair in listed), comparison
 
 

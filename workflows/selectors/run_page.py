@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -80,7 +80,9 @@ def run_page(
     late = late_beside([*own_waits, *earlier])
     waits = waits_shown(own_waits, matches, late)
     past_waits = waits_shown(earlier, theirs, late) if before else waits
-    parts = with_waits(run_parts(run, user, before=before), waits, past_waits)
+    parts = with_waits(
+        run_parts(run, user, before=before, zone=now.tzinfo or UTC), waits, past_waits
+    )
     parts = with_approvals(parts, history)
     facts = facts_about(run, parts, Known(own_waits, history.workers))
     past = past if before else history
@@ -111,7 +113,7 @@ def run_page(
         last_worker=leases[0].worker if leases else "",
         started_at=run.created_at,
         ended_at=run.finished_at,
-        why=why_of(history, facts, explain(facts, now), parts),
+        why=why_of(history, facts, explain(facts, now), parts, now.tzinfo),
         timeline=timeline_of(history, parts, now, folded=folded),
         url=here.url(),
         seen="",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Protocol
 
 from workflows.core.timeline import Lane, Span
@@ -65,7 +65,9 @@ class RunParts:
 
 
 class Source(Protocol):
-    def __call__(self, run: Run, user: User | None, *, before: datetime | None) -> RunParts: ...
+    def __call__(
+        self, run: Run, user: User | None, *, before: datetime | None, zone: tzinfo
+    ) -> RunParts: ...
 
 
 _sources: list[Source] = []
@@ -73,8 +75,8 @@ _rows: list[str] = []
 
 
 def register_run_parts(source: Source, rows: Sequence[str]) -> None:
-    """Let `source(run, user, before=…)` add to each run page what `user` may see; `rows` is what
-    that is made of, for the page's stamp (`stamps.version_of`), of `run` and `object`.
+    """Let `source(run, user, before=…, zone=…)` add to each run page what `user` may see; `rows` is
+    what that is made of, for the page's stamp (`stamps.version_of`), of `run` and `object`.
 
     Nobody (None) is a command on this machine, which sees everything. The log's entries are those
     before `before`, when it is given; the rest is as it is now.
@@ -87,7 +89,10 @@ def rows_of_parts() -> Sequence[str]:
     return _rows
 
 
-def run_parts(run: Run, user: User | None, *, before: datetime | None = None) -> RunParts:
+def run_parts(
+    run: Run, user: User | None, *, before: datetime | None = None, zone: tzinfo = UTC
+) -> RunParts:
+    """`zone`: in which times are said in sentences."""
     for source in _sources:
-        return source(run, user, before=before)
+        return source(run, user, before=before, zone=zone)
     return RunParts()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from django.urls import reverse
@@ -27,7 +27,13 @@ EVER = datetime.min.replace(tzinfo=UTC)  # no time is of that day, so that each 
 ELSEWHERE = frozenset({"state", "workflow", "version", "step", "number", "steps", "message"})
 
 
-def why_of(history: History, facts: RunFacts, explained: Explanation, parts: RunParts) -> Why:
+def why_of(
+    history: History,
+    facts: RunFacts,
+    explained: Explanation,
+    parts: RunParts,
+    zone: tzinfo | None,
+) -> Why:
     """Put what the run says of itself beside what other apps know about it."""
     lead, _, text = explained.sentence.partition(". ")
     unfinished = history.run.finished_at is None
@@ -38,7 +44,7 @@ def why_of(history: History, facts: RunFacts, explained: Explanation, parts: Run
         owner=explained.owner,
         links=(*parts.links, *held_links(facts), *event_links(facts)),
         causes=causes(history, facts, explained, parts) if unfinished else (),
-        facts=tuple(shown_facts(explained.facts)) if unfinished else (),
+        facts=tuple(shown_facts(explained.facts, zone)) if unfinished else (),
     )
 
 
@@ -166,43 +172,45 @@ def away(explained: Explanation) -> Iterator[CheckedCause]:
 # --- the facts --------------------------------------------------------------------------------
 
 
-def shown_facts(facts: Mapping[str, Any]) -> Iterator[Fact]:
+def shown_facts(facts: Mapping[str, Any], zone: tzinfo | None) -> Iterator[Fact]:
     """The facts that the sentence rests on, but for those that the page shows anyway."""
     for name, value in facts.items():
         if name not in ELSEWHERE and value not in (None, "", [], ()):
-            yield from fact_of(name.replace("_", " "), value)
+            yield from fact_of(name.replace("_", " "), value, zone)
 
 
-def fact_of(term: str, value: Any) -> Iterator[Fact]:
+def fact_of(term: str, value: Any, zone: tzinfo | None) -> Iterator[Fact]:
     match value:
         case datetime():
             yield Fact(term, "", at=value)
         case dict():
             for name, part in value.items():
                 if part not in (None, "", []):
-                    yield from fact_of(f"{term}, {name}", part)
+                    yield from fact_of(f"{term}, {name}", part, zone)
         case list():
             shown = value[:LISTED]
-            yield from (Fact(term, text_of(each)) for each in shown)
+            yield from (Fact(term, text_of(each, zone)) for each in shown)
             if len(value) > len(shown):
                 yield Fact(term, f"and {len(value) - len(shown):,} more")
         case str() if term.rsplit(maxsplit=1)[-1] == "by":
             yield Fact(term, who(value))
         case _:
-            yield Fact(term, text_of(value))
+            yield Fact(term, text_of(value, zone))
 
 
-def text_of(value: Any) -> str:
+def text_of(value: Any, zone: tzinfo | None) -> str:
     """A fact in words. Only who did something is shortened: a correlation is exact text."""
     match value:
         case dict():
             parts = {key: part for key, part in value.items() if part}
-            named = (who(part) if key == "by" else text_of(part) for key, part in parts.items())
+            named = (
+                who(part) if key == "by" else text_of(part, zone) for key, part in parts.items()
+            )
             name, *rest = named
             return f"{name}: {', '.join(rest)}" if rest else name
         case list():
-            return ", ".join(map(text_of, value))
+            return ", ".join(text_of(each, zone) for each in value)
         case datetime():
-            return moment(value, EVER)
+            return moment(value, EVER.replace(tzinfo=zone))
         case _:
             return f"{value:,}" if isinstance(value, int) else str(value)

@@ -31,7 +31,7 @@ from workflows.core.proposals import (
     ensure_may_end,
 )
 from workflows.core.sources import Scheme
-from workflows.core.words import is_storable
+from workflows.core.words import is_storable, read_length
 from workflows.failpoints import failpoint
 from workflows.models import Approval, EventSource, Proposal, Run, Tenant
 from workflows.services import audit, renewals
@@ -106,7 +106,7 @@ def answer(proposal_id: UUID, user: User, given: Given) -> Approval:
 
 def check_note(given: Given) -> None:
     note = given.note.strip()
-    if given.answer in NEEDS_NOTE and len(note) < MIN_NOTE:
+    if given.answer in NEEDS_NOTE and read_length(note) < MIN_NOTE:
         raise UsageError(f"note: Write at least {MIN_NOTE} characters: why, or what you ask.")
     if not is_storable(note, MAX_NOTE):
         raise UsageError(f"note: Plain text of {MAX_NOTE:,} characters at most.")

@@ -18,8 +18,8 @@ class EventHolds(Protocol):
     def open(self, event: UUID, tenant: UUID, message: str) -> None:
         """Keep a hold for `event`, unless one is open."""
 
-    def close(self, event: UUID, why: str, by: str) -> None:
-        """Close the open hold of `event`, if there is one."""
+    def close(self, events: Collection[UUID], why: str, by: str) -> None:
+        """Close the open holds of `events`, as many as there are."""
 
 
 _kept: list[EventHolds] = []
@@ -39,7 +39,7 @@ def open_hold(event: UUID, tenant: UUID, _source: UUID, candidates: Collection[U
         keeper.open(event, tenant, message)
 
 
-def close_hold(event: UUID, why: str, by: str = "") -> None:
-    """The event needs nobody any more; `why` in a few words, `by` whom where it was a person."""
+def close_holds(events: Collection[UUID], why: str, by: str = "") -> None:
+    """The events need nobody any more; `why` in a few words, `by` whom where it was a person."""
     for keeper in _kept:
-        keeper.close(event, why, by)
+        keeper.close(events, why, by)

@@ -22,7 +22,7 @@ from workflows.core.event_words import EventAction, EventFacts, offered
 from workflows.core.events import Outcome
 from workflows.core.states import EventState
 from workflows.core.waits import lock_keys
-from workflows.core.words import who
+from workflows.core.words import read_length, who
 from workflows.failpoints import failpoint
 from workflows.models import Event, Match, Wait
 from workflows.models.event import TO_ACT_ON
@@ -116,7 +116,7 @@ def dismiss(event_id: UUID, *, by: str, reason: str) -> Done:
             dismissed_at=Now(), dismissed_by=by, dismissed_reason=reason, ambiguous_at=None
         )
         if changed:
-            event_holds.close_hold(event_id, "the event was dismissed", by)
+            event_holds.close_holds([event_id], "the event was dismissed", by)
             audit.record(by, "event dismissed", f"event:{event_id}", reason=reason)
     failpoint("after_dismiss")
     if changed:
@@ -175,7 +175,7 @@ def lock_all(tenant: UUID, *keys: Key) -> None:
 
 def check_reason(by: str, reason: str) -> None:
     check_words(by, reason)
-    if not reason:
+    if not read_length(reason):
         raise UsageError(SAY_WHY)
 
 

@@ -145,8 +145,7 @@ def purge_batch(due: QuerySet[Event], now: datetime) -> PurgedEvents:
         still = due.filter(pk__in=locked)
         found = list(still.values_list("pk", "dismissed_at", "state", Length("body")))
         untaken = [pk for pk, dismissed_at, state, _ in found if is_untaken(dismissed_at, state)]
-        for event in untaken:
-            dismiss_for_good(event, now)
+        dismiss_for_good(untaken, now)
         gone = Event.objects.filter(pk__in=[pk for pk, *_ in found])
         gone.update(body=None, purged_at=now)
     failpoint("after_purge_events")
@@ -155,11 +154,12 @@ def purge_batch(due: QuerySet[Event], now: datetime) -> PurgedEvents:
     return PurgedEvents(len(found), len(untaken), sum(size or 0 for *_, size in found))
 
 
-def dismiss_for_good(event: UUID, now: datetime) -> None:
-    """Its body goes, so no wait may take it; the row is locked."""
+def dismiss_for_good(events: list[UUID], now: datetime) -> None:
+    """Their bodies go, so no wait may take them; the rows are locked."""
     reason = "Nobody took it for as long as it is kept, and its body was purged."
-    Event.objects.filter(TO_ACT_ON, pk=event).update(
+    Event.objects.filter(TO_ACT_ON, pk__in=events).update(
         dismissed_at=now, dismissed_by=BY, dismissed_reason=reason, ambiguous_at=None
     )
-    event_holds.close_hold(event, "the event was purged")
-    audit.record(BY, "event dismissed", f"event:{event}", reason=reason)
+    event_holds.close_holds(events, "the event was purged")
+    for event in events:
+        audit.record(BY, "event dismissed", f"event:{event}", reason=reason)

@@ -97,7 +97,7 @@ def matched(event: Event) -> Outcome:
         event_holds.open_hold(event.pk, event.tenant_id, event.source_id, candidates)
         return Outcome.AMBIGUOUS
     # It is kept for a wait that may come.
-    event_holds.close_hold(event.pk, "no open wait could take the event any more")
+    event_holds.close_holds([event.pk], "no open wait could take the event any more")
     return Outcome.LATE if event.state == EventState.LATE else Outcome.STORED
 
 
@@ -131,7 +131,7 @@ def give(event: UUID, waits: Collection[UUID], *, by: str = "", reason: str = ""
         },
     )
     ensure_taken(len(rows), event)
-    event_holds.close_hold(event, "the event was given to a wait", by)
+    event_holds.close_holds([event], "the event was given to a wait", by)
     runs = [row["run"] for row in rows if row["run"] is not None]
     hints.runs_are_ready(runs)
     return runs

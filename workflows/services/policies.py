@@ -17,7 +17,7 @@ from django.db.models import F, Max, Q, QuerySet
 
 from workflows.core.boundary.policy import Document, parse_policy
 from workflows.core.errors import InvalidPolicy
-from workflows.core.words import is_storable
+from workflows.core.words import is_storable, read_length
 from workflows.failpoints import failpoint
 from workflows.models import PolicyVersion, Tenant
 from workflows.services import audit
@@ -66,7 +66,7 @@ def add_policy(
     if not by.has_perm("workflows.add_policyversion"):
         raise PermissionDenied("You may not change policies.")
     checked = parse_policy(document)
-    if not len(note.strip()) >= MIN_NOTE or not is_storable(note.strip(), MAX_NOTE):
+    if read_length(note) < MIN_NOTE or not is_storable(note.strip(), MAX_NOTE):
         raise InvalidPolicy(f"note: write {MIN_NOTE} to {MAX_NOTE:,} characters: why it changes")
     meant = groups_meant(checked)
     failpoint("before_policy")

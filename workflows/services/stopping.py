@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 
 from workflows.core.errors import RunIsOver, UsageError
 from workflows.core.states import RunState
-from workflows.core.words import is_storable
+from workflows.core.words import is_storable, read_length
 from workflows.failpoints import failpoint
 from workflows.models import Pause, Run, Tenant
 from workflows.services import audit, hints
@@ -124,7 +124,7 @@ def pause_all(*, by: str, reason: str, workflow: str = "", tenant: Tenant | None
     check_words(by, reason)
     if not (workflow or tenant):
         raise UsageError("pause: name a workflow, a tenant, or both")
-    if not reason:
+    if not read_length(reason):
         raise UsageError("pause: say why, for those who will wonder")
     failpoint("before_pause_all")
     with transaction.atomic():

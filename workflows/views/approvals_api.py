@@ -7,57 +7,22 @@ POST /api/approvals/<id>/answers/   {"answer", "digest", "token", "note"}
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from http import HTTPStatus
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.csrf import csrf_exempt
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from workflows import access
-from workflows.core.errors import NotEntitled, ProposalIsOver, UsageError
-from workflows.core.json_text import NotJson
+from workflows.core.errors import UsageError
 from workflows.core.proposals import Answer, ProposalState
 from workflows.selectors.paging import as_uuid, newest_first
 from workflows.selectors.proposal_document import answer_line, proposal_document, proposal_line
-from workflows.services.access_tokens import person_of_token
 from workflows.services.answers import Given, answer
-from workflows.views.bearing import NotTaken, bearer_of, json_of, refused
-
-P = ParamSpec("P")
-View = Callable[Concatenate[HttpRequest, P], HttpResponse]
-
-
-def of_person(view: Callable[Concatenate[HttpRequest, User, P], HttpResponse]) -> View[P]:
-    """Let in whoever shows a token of a person; the view gets that person."""
-
-    @csrf_exempt
-    @wraps(view)
-    def let_in(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        user = person_of_token(bearer_of(request))
-        if user is None:
-            return refused("a valid token of a person is needed", HTTPStatus.UNAUTHORIZED)
-        try:
-            return view(request, user, *args, **kwargs)
-        except Http404:
-            return refused("there is no such proposal", HTTPStatus.NOT_FOUND)
-        except NotTaken as error:
-            return refused(str(error), error.status)
-        except NotJson as error:
-            return refused(str(error), HTTPStatus.BAD_REQUEST)
-        except NotEntitled as error:
-            return refused(str(error), HTTPStatus.FORBIDDEN)
-        except ProposalIsOver as error:
-            return refused(str(error), HTTPStatus.CONFLICT)
-        except UsageError as error:
-            return refused(str(error), HTTPStatus.UNPROCESSABLE_ENTITY)
-
-    return let_in
+from workflows.views.bearing import json_of
+from workflows.views.of_person import of_person
 
 
 @require_safe

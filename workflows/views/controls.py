@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from workflows import access
 from workflows.core.controls import Control
-from workflows.core.words import is_storable, storable
+from workflows.core.words import is_storable, read_length, storable
 from workflows.models import Run
 from workflows.pages import Confirmation
 from workflows.selectors.run_controls import confirmation_of
@@ -56,7 +56,7 @@ def controlled(request: SignedIn, run: UUID, control: Control) -> HttpResponse:
         return answered(request, question)
     reason = request.POST.get("reason", "").strip()
     question = replace(question, reason=reason)
-    if not reason or not is_storable(reason, MAX_REASON):
+    if not read_length(reason) or not is_storable(reason, MAX_REASON):
         wrong = replace(question, errors={"reason": TOO_LONG if reason else SAY_WHY})
         return answered(request, wrong, HTTPStatus.UNPROCESSABLE_ENTITY)
     by = storable(actor_of(request.user), MAX_BY)

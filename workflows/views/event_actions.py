@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from workflows import access
 from workflows.core.errors import UsageError
 from workflows.core.event_words import EventAction
-from workflows.core.words import is_storable, storable
+from workflows.core.words import is_storable, read_length, storable
 from workflows.event_pages import Question, SendQuestion
 from workflows.models import Event, EventSource
 from workflows.selectors.event_questions import question_of, send_question, wait_named
@@ -88,7 +88,7 @@ def missing(action: EventAction, reason: str, wait: UUID | None) -> dict[str, st
     errors = {}
     if action is EventAction.ATTACH and wait is None:
         errors["wait"] = CHOOSE
-    if not reason or not is_storable(reason, MAX_REASON):
+    if not read_length(reason) or not is_storable(reason, MAX_REASON):
         errors["reason"] = TOO_LONG if reason else SAY_WHY
     return errors
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from workflows import access
-from workflows.selectors.event_lists import events_page, sources_of
+from workflows.models.ids import id_at
+from workflows.selectors.event_lists import RANGES, events_page, sources_of
 from workflows.selectors.event_page import event_page
 from workflows.selectors.events_asked import Asked, Reader
 from workflows.selectors.list_stamps import inbox_stamp
@@ -20,7 +24,8 @@ from workflows.services.clock import database_now
 from workflows.together import together
 from workflows.views.requests import Seen, SignedIn, asks_for
 
-NAMES = ("view", "state", "source", "before", "after", "wbefore", "wafter", "wait", "event")
+NAMES = ("view", "state", "source", "range", "wait", "event")
+PLACES = ("before", "after", "wbefore", "wafter")
 FRAGMENTS = {
     "inbox": "workflows/_inbox_refreshed.html",
     "waits": "workflows/_waits.html",
@@ -32,7 +37,7 @@ FRAGMENTS = {
 @require_safe
 def events(request: SignedIn) -> HttpResponse:
     """The events and open waits of the tenants that this person may see."""
-    asked = Asked(**{name: request.GET.get(name, "") for name in NAMES})
+    asked = asked_by(request)
     user, before = request.user, Seen.by(request)
     fragment = next((name for name in FRAGMENTS if asks_for(request, name)), "")
     stamp = inbox_stamp(user, asked)
@@ -47,11 +52,19 @@ def events(request: SignedIn) -> HttpResponse:
         sources=sources,
         controlled=frozenset(each.pk for each in tenants if access.may_control(user, each)),
         may_send=bool(sendable),
+        zone=request.profile.zone,
     )
     page = events_page(reader, asked)
     known = Seen.of(stamp, stamp.now + REDRAWN_EVERY, "")
     context = {"page": page, "seen": str(known), "now": stamp.now}
     return render(request, FRAGMENTS.get(fragment, "workflows/events.html"), context)
+
+
+def asked_by(request: SignedIn) -> Asked:
+    given: dict[str, Any] = {name: request.GET.get(name, "") for name in (*NAMES, *PLACES)}
+    asked = Asked(**given)
+    back = next((each for each in RANGES if each.key == asked.range), None)
+    return replace(asked, since=id_at(timezone.now() - back.length)) if back else asked
 
 
 @login_required
@@ -63,5 +76,5 @@ def event(request: SignedIn, event: UUID) -> HttpResponse:
     if payloads:
         found = access.event_for(request.user, event)
     control = access.may_control(request.user, found.tenant)
-    page = event_page(found, payloads=payloads, control=control)
+    page = event_page(found, request.profile.zone, payloads=payloads, control=control)
     return render(request, "workflows/event.html", {"page": page, "now": database_now()})

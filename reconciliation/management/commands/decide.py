@@ -35,7 +35,7 @@ class Command(ConsoleCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("case", type=an_id, help="ID of a hold, or of a held operation")
+        parser.add_argument("case", type=an_id, help="ID of a hold, or of a held operation or run")
         parser.add_argument("--kind", required=True, choices=KINDS)
         parser.add_argument(
             "--note",
@@ -43,7 +43,11 @@ class Command(ConsoleCommand):
             help="who told you, and where it is written; only withdrawing and confirming need none",
         )
         parser.add_argument("--by", required=True, metavar="USERNAME", help="who decides")
-        parser.add_argument("--code", help="last 6 characters of the ID; asked for when left out")
+        parser.add_argument(
+            "--code",
+            help="last 6 characters of the operation's ID, or of the run's where a step is held; "
+            "asked for when left out",
+        )
         parser.add_argument("--resource", default="", help="the record at the provider")
         parser.add_argument("--until", type=a_time, help="keep holding until, as 2026-03-10T18:00")
         parser.add_argument(
@@ -99,8 +103,9 @@ def act(hold: Hold, user: User, given: argparse.Namespace) -> Recorded:
 
 
 def hold_of(holds: QuerySet[Hold], case: UUID) -> Hold | None:
-    """The hold that is named, or the open one, else the last, of the operation that is."""
-    named = holds.filter(Q(pk=case) | Q(operation=case)).select_related("operation")
+    """The hold that is named, or the open one, else the last, of the operation or run that is."""
+    of_run = Q(run=case, operation=None)
+    named = holds.filter(Q(pk=case) | Q(operation=case) | of_run).select_related("operation")
     return named.filter(state=HoldState.OPEN).first() or named.order_by("-opened_at", "-pk").first()
 
 
@@ -116,11 +121,11 @@ def in_words(record: Callable[[], Recorded]) -> Recorded:
 
 def asked_code(hold: Hold) -> str:
     """What the person at the terminal types, so that a decision cannot land on another case."""
-    if not sys.stdin.isatty():
-        raise WrongUse("give the last 6 characters of the ID with --code")
     subject = "operation" if hold.operation_id else "run"
+    if not sys.stdin.isatty():
+        raise WrongUse(f"give the last 6 characters of the {subject}'s ID with --code")
     what = hold.operation.summary if hold.operation else hold.message
-    return input(f"{what}\nType the last 6 characters of the {subject} ID: ")
+    return input(f"{what}\nType the last 6 characters of the {subject}'s ID: ")
 
 
 def a_time(text: str) -> datetime:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from reconciliation.core.states import HoldState
 from reconciliation.models import Hold
-from reconciliation.selectors.queue import detail_of, subject_of
-from reconciliation.selectors.words import sentence_of
+from reconciliation.selectors.hold_document import SHOWN_WITH, hold_line
+from reconciliation.selectors.queue import subject_of
 from workflows.management.base import ConsoleCommand, positive
 from workflows.services.clock import database_now
 
@@ -29,9 +28,7 @@ class Command(ConsoleCommand):
         parser.add_argument("--ids", action="store_true", help="IDs alone, one a line")
 
     def perform(self, given: argparse.Namespace) -> None:
-        holds = Hold.objects.filter(state=HoldState.OPEN).select_related(
-            "queue", "operation", "run", "event__source", "proposal"
-        )
+        holds = Hold.objects.filter(state=HoldState.OPEN).select_related(*SHOWN_WITH)
         if given.queue:
             holds = holds.filter(queue__slug=given.queue)
         if given.overdue:
@@ -39,44 +36,7 @@ class Command(ConsoleCommand):
         if given.second:
             holds = holds.waiting_for_second()
         rows = list(holds.order_by("due_at", "pk")[: given.limit])
-        self.answer(given, [as_json(row) for row in rows], [line(row, given.ids) for row in rows])
-
-
-def as_json(hold: Hold) -> dict[str, Any]:
-    said = sentence_of(hold)
-    return {
-        "id": hold.pk,
-        "version": hold.version,
-        "run": hold.run_id,
-        "operation": hold.operation_id,
-        "event": hold.event_id,
-        "summary": summary_of(hold),
-        "reason": hold.reason,
-        "message": hold.message,
-        "settles": said.settles,
-        "queue": hold.queue.slug if hold.queue else None,
-        "proposal": proposal_of(hold),
-        "opened_at": hold.opened_at.isoformat(),
-        "due_at": hold.due_at.isoformat(),
-    }
-
-
-def proposal_of(hold: Hold) -> dict[str, Any] | None:
-    """What somebody has proposed on it and nobody has confirmed."""
-    if hold.proposal is None:
-        return None
-    return {
-        "id": hold.proposal.pk,
-        "kind": hold.proposal.kind,
-        "by": hold.proposal.by_name,
-        "at": hold.proposal.at.isoformat(),
-    }
-
-
-def summary_of(hold: Hold) -> str:
-    if hold.event is not None:
-        return f"{subject_of(hold)}, {detail_of(hold)}"
-    return hold.operation.summary if hold.operation else f"step {hold.held_run.step}"
+        self.answer(given, [hold_line(row) for row in rows], [line(row, given.ids) for row in rows])
 
 
 def line(hold: Hold, only_id: bool) -> str:

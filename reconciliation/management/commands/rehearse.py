@@ -13,7 +13,7 @@ from reconciliation.core.rehearsals import claims_of
 from reconciliation.models import Provider, Rehearsal
 from reconciliation.rehearsal.cases import BY_NAME, cases_for, is_complete
 from reconciliation.rehearsal.play import Played, rehearse
-from reconciliation.services.rehearsals import keep_rehearsal, sandbox_of
+from reconciliation.services.rehearsals import ensure_may_be_called, keep_rehearsal, sandbox_of
 from workflows.management.base import ConsoleCommand, Refused, WrongUse
 
 BROKEN = 3
@@ -35,7 +35,10 @@ class Command(ConsoleCommand):
         )
 
     def perform(self, given: argparse.Namespace) -> None:
-        results = [self.rehearsed(provider, given) for provider in chosen(given)]
+        providers = chosen(given)
+        for provider in providers:
+            ensure_may_be_called(sandbox_of(provider))
+        results = [self.rehearsed(provider, given) for provider in providers]
         self.answer(given, [document for document, _ in results], lines_of(results))
         failed = [document["provider"] for document, _ in results if is_bad(document)]
         if failed:

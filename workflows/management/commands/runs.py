@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from workflows.core.states import RunState
 from workflows.management.base import ConsoleCommand, an_id, positive
 from workflows.models import Run
+from workflows.selectors.run_document import run_line
 
 LIMIT = 50
 
@@ -41,24 +41,7 @@ class Command(ConsoleCommand):
         if given.parent is None and not given.with_children:
             runs = runs.filter(parent=None)
         rows = list(runs[: given.limit])
-        self.answer(given, [as_json(run) for run in rows], [line(run, given.ids) for run in rows])
-
-
-def as_json(run: Run) -> dict[str, Any]:
-    return {
-        "id": run.pk,
-        "workflow": run.workflow,
-        "version": run.version,
-        "tenant": run.tenant.slug,
-        "state": run.state,
-        "step": run.step,
-        "start_key": run.start_key,
-        "parent": run.parent_id,
-        "paused_by": run.paused_by,
-        "cancel_asked_by": run.cancel_asked_by,
-        "started_at": run.created_at.isoformat(),
-        "ended_at": run.finished_at.isoformat() if run.finished_at else None,
-    }
+        self.answer(given, [run_line(run) for run in rows], [line(run, given.ids) for run in rows])
 
 
 def line(run: Run, only_id: bool) -> str:

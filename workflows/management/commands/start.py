@@ -83,7 +83,9 @@ def tenant_of(slug: str | None) -> Tenant:
         return next(iter(known.values()))
     if slug in known:
         return known[slug]
-    names = ", ".join(known) or "none: add one in the admin"
+    if not known:
+        raise Refused("there is no tenant yet: add one in the admin")
+    names = ", ".join(known)
     if slug is None:
         raise WrongUse(f"say whose run it is with --tenant; there are: {names}")
     raise Refused(f"there is no tenant {slug!r}; there are: {names}")

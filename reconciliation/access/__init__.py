@@ -1,0 +1,91 @@
+"""Who may see and do what. Objects for a user come from here only.
+
+Rights are held per object, on tenants, providers and review queues.
+"""
+
+from __future__ import annotations
+
+from reconciliation.access.acting import (
+    ensure_may_review,
+    may_answer_for,
+    may_assign,
+    may_decide,
+    may_review,
+    owned_queues,
+    team_queues,
+)
+from reconciliation.access.parts import Parts, parts_in, parts_in_each
+from reconciliation.access.people import (
+    deciders_in,
+    deciders_of,
+    holders_on,
+    other_seconds,
+    viewers_of,
+    with_deciders,
+)
+from reconciliation.access.seeing import (
+    SHOWN_WITH,
+    hold_for,
+    operation_for,
+    operations_in_full,
+    provider_for,
+    seen_by,
+    stops_in_force,
+    switchable_providers,
+    visible_channels,
+    visible_holds,
+    visible_operations,
+    visible_providers,
+    visible_queues,
+    visible_stops,
+)
+from reconciliation.access.standing import (
+    ensure_may_confirm,
+    ensure_may_decide,
+    ensure_may_withdraw,
+    standing_of,
+    why_not_decide,
+)
+from reconciliation.access.waiting import OPEN_HOLDS, count_open_holds, of_open_holds, open_holds
+
+__all__ = [
+    "OPEN_HOLDS",
+    "SHOWN_WITH",
+    "Parts",
+    "count_open_holds",
+    "deciders_in",
+    "deciders_of",
+    "ensure_may_confirm",
+    "ensure_may_decide",
+    "ensure_may_review",
+    "ensure_may_withdraw",
+    "hold_for",
+    "holders_on",
+    "may_answer_for",
+    "may_assign",
+    "may_decide",
+    "may_review",
+    "of_open_holds",
+    "open_holds",
+    "operation_for",
+    "operations_in_full",
+    "other_seconds",
+    "owned_queues",
+    "parts_in",
+    "parts_in_each",
+    "provider_for",
+    "seen_by",
+    "standing_of",
+    "stops_in_force",
+    "switchable_providers",
+    "team_queues",
+    "viewers_of",
+    "visible_channels",
+    "visible_holds",
+    "visible_operations",
+    "visible_providers",
+    "visible_queues",
+    "visible_stops",
+    "why_not_decide",
+    "with_deciders",
+]

@@ -1,0 +1,111 @@
+"""What staff who may see some objects are offered in the admin: nothing of the others."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from guardian.shortcuts import assign_perm
+
+from reconciliation.models import Provider, ReviewQueue
+from tests.factories import administrator, person, ready_provider
+
+pytestmark = pytest.mark.django_db
+
+LEDGER = ("view_hold", "view_operation", "view_shift", "view_channel")
+LISTS = ("hold", "operation", "shift", "channel")
+
+
+@pytest.fixture
+def own() -> Provider:
+    return ready_provider("payments")
+
+
+@pytest.fixture
+def foreign() -> Provider:
+    provider = ready_provider("desk")
+    queue = ReviewQueue.objects.create(slug="foreign", name="Queue of others", provider=provider)
+    Provider.objects.filter(pk=provider.pk).update(name="Provider of others", default_queue=queue)
+    return Provider.objects.get(pk=provider.pk)
+
+
+@pytest.fixture
+def staff(own: Provider) -> Client:
+    user: User = person("staff_1", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=LEDGER))
+    assign_perm("reconciliation.configure", user, own)
+    client = Client()
+    client.force_login(User.objects.get(pk=user.pk))
+    return client
+
+
+def url(name: str, *args: Any) -> str:
+    return reverse(f"admin:reconciliation_{name}", args=args)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_filters_name_no_object_that_one_may_not_see(
+    staff: Client, foreign: Provider, name: str
+) -> None:
+    page = url(f"{name}_changelist")
+    assert "of others" not in staff.get(page).content.decode()
+    everything = Client()
+    everything.force_login(administrator())
+    if name in {"hold", "operation"}:
+        assert "of others" in everything.get(page).content.decode()
+
+
+def test_a_form_offers_what_one_may_see_and_what_stands_there(
+    staff: Client, own: Provider, foreign: Provider
+) -> None:
+    shown = staff.get(url("provider_change", own.pk))
+    field = shown.context["adminform"].form.fields["default_queue"]
+    assert list(field.queryset) == [own.default_queue]
+    assert "Queue of others" not in shown.content.decode()
+
+
+def test_a_foreign_queue_that_is_posted_all_the_same_is_no_choice(
+    staff: Client, own: Provider, foreign: Provider
+) -> None:
+    page = url("provider_change", own.pk)
+    answer = staff.post(page, {"default_queue": foreign.default_queue_id})
+    assert "valid choice" in str(answer.context["adminform"].form.errors["default_queue"])
+
+
+@pytest.mark.parametrize("name", ["provider_dispatch", "provider_history", "provider_delete"])
+def test_a_foreign_object_is_answered_as_one_that_is_not_there(
+    staff: Client, foreign: Provider, name: str
+) -> None:
+    for key in (foreign.pk, uuid4()):
+        assert staff.get(url(name, key)).status_code == HTTPStatus.NOT_FOUND
+
+
+def test_the_history_of_an_account_does_not_tell_whether_there_is_one(staff: Client) -> None:
+    for key in (administrator().pk, 10**6):
+        page = reverse("admin:auth_user_history", args=[key])
+        assert staff.get(page).status_code == HTTPStatus.NOT_FOUND
+
+
+def test_no_right_is_offered_on_the_record_which_is_the_administrators_alone() -> None:
+    client = Client()
+    client.force_login(administrator())
+    form = client.get(reverse("admin:auth_group_add")).context["adminform"].form
+    offered = {each.codename for each in form.fields["permissions"].queryset}
+    assert "view_hold" in offered
+    assert "view_auditentry" not in offered
+
+
+@pytest.mark.parametrize(
+    "typed", ['{"a": "\\ud800"}', '["\\u0000"]', "NaN", "[" * 50_000 + "]" * 50_000]
+)
+def test_json_that_cannot_be_stored_is_said_at_its_field(own: Provider, typed: str) -> None:
+    client = Client()
+    client.force_login(administrator())
+    answer = client.post(url("provider_change", own.pk), {"settings": typed})
+    assert answer.status_code == HTTPStatus.OK
+    assert answer.context["adminform"].form.errors["settings"]

@@ -1,0 +1,31 @@
+"""JSON that is typed into the admin: what cannot be read or stored is said at its field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.forms.fields import InvalidJSONInput
+
+from workflows.core.source_rules import can_be_kept
+
+NESTED = "This is nested too deeply."
+UNSTORABLE = "It holds NUL, half a surrogate pair, NaN or Infinity: none can be stored."
+
+
+class TypedJson(forms.JSONField):
+    def to_python(self, value: Any) -> Any:
+        try:
+            read = super().to_python(value)
+            kept = can_be_kept(read)
+        except RecursionError as error:
+            raise forms.ValidationError(NESTED) from error
+        if not kept:
+            raise forms.ValidationError(UNSTORABLE)
+        return read
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Shown again as it was typed: what is wrong with it may be what JSON cannot print."""
+        if self.disabled or data is None:
+            return super().bound_data(data, initial)
+        return InvalidJSONInput(data)
