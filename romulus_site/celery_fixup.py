@@ -1,9 +1,14 @@
-"""Celery's care for Django, without a new session with the database for each task.
+"""Celery's care for Django, without a new session with the database for each task and without the
+console in each worker.
 
 Celery closes a thread's connection before and after each task: a task would begin with a new
 session, and plan its statements anew. That takes longer than all else between a message and the
 step that it leads to. Here a thread keeps its connection as a thread of the console does, by the
 rules of Django: CONN_MAX_AGE, CONN_HEALTH_CHECKS, and never one that has failed.
+
+Celery also lets Django check itself before a worker begins. What that looks at is the console's,
+which it loads for it: every page, form and address, a fifth of what a worker's start takes.
+`manage.py check` is for that.
 """
 
 from __future__ import annotations
@@ -16,6 +21,9 @@ from django.db import close_old_connections
 
 
 class WorkerFixup(DjangoWorkerFixup):  # type: ignore[misc]
+    def validate_models(self) -> None:
+        self.django_setup()
+
     def on_task_prerun(self, sender: Any, **_: Any) -> None:
         if not sender.request.is_eager:
             close_old_connections()

@@ -32,7 +32,8 @@ def administration(settings: dict[str, object]) -> psycopg.Connection:
 
 def create(settings: dict[str, object], name: str, template: str) -> None:
     with administration(settings) as admin:
-        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        # By files: half the work of writing each of their blocks to the log as well.
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")
         admin.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
 
 

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from tests.acceptance.hooking import Hooks
 from tests.acceptance.web import web
 from tests.delivering import paid, signed, source
-from tests.waiting import wait_for
+from tests.waiting import LIMIT_SECONDS, wait_for
 from tests.workers import environment_of
 from workflows.core.sources import Scheme
 from workflows.models import Event
@@ -49,7 +49,7 @@ def test_no_success_is_answered_while_the_insert_is_blocked(
             sending.start()
             wait_for(inserts_that_wait, "the insert is blocked")
             assert statuses == []
-            sending.join(timeout=30)
+            sending.join(timeout=LIMIT_SECONDS)
             assert statuses == [503]
         assert not Event.objects.exists()
         assert hooks.post("shop", body, headers).status == 202

@@ -42,7 +42,7 @@ def test_what_was_given_to_a_wait_while_it_was_looked_at_is_not_purged() -> None
             purge = do(partial(purge_batch, found, later))
             wait_until_blocked(purge)
             assert restore(event, by="ada", reason="It was.").changed
-        assert purge.result(timeout=30).events == 0
+        assert purge.result(timeout=LIMIT_SECONDS).events == 0
     assert Event.objects.get(pk=event).body is not None
     assert driven(run).state == "completed"
 

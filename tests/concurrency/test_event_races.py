@@ -86,7 +86,7 @@ def test_at_the_deadline_whoever_comes_first_decides(event_first: bool) -> None:
         run = swept(run)
         assert delivered().outcome is Outcome.LATE
     else:
-        assert event.result(timeout=30).outcome in (Outcome.LATE, Outcome.MATCHED)
+        assert event.result(timeout=LIMIT_SECONDS).outcome in (Outcome.LATE, Outcome.MATCHED)
         run = swept(run)
     assert run.state == "completed"
     assert wait_of(run).state in ("resolved", "expired")
@@ -181,7 +181,7 @@ def test_an_event_waits_for_one_that_was_before_it() -> None:
             second = do(partial(delivered, event_id="evt_2"))
             wait_until_blocked(second)
             assert delivered(event_id="evt_1").outcome is Outcome.MATCHED
-        assert second.result(timeout=30).outcome is Outcome.LATE
+        assert second.result(timeout=LIMIT_SECONDS).outcome is Outcome.LATE
     assert result_of(ended(run))[0] == "evt_1"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from romulus_site.bench import (
@@ -45,19 +46,35 @@ COSTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def shared(
+    database_server: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, str]]:
+    """The server of the tests, and a database there that the bench has migrated: once, because
+    that takes longer than what it measures."""
+    entry = settings.DATABASES["default"]
+    url = url_of(entry | {"NAME": "postgres"})
+    folder = tmp_path_factory.mktemp("bench")
+    server = Server(entry, os.environ | {"DATABASE_URL": url}, folder)
+    with server.migrated() as name:
+        yield server, name
+
+
 @pytest.fixture
 def server_of_the_tests(
-    database_server: None, settings: Any, monkeypatch: pytest.MonkeyPatch
+    shared: tuple[Server, str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """Let the bench make its databases on the server of the tests, as with `DATABASE_URL`."""
-    if settings.ROMULUS_EMBEDDED:
-        entry = settings.DATABASES["default"]
-        monkeypatch.setenv("DATABASE_URL", url_of(entry | {"NAME": "postgres"}))
-        settings.ROMULUS_EMBEDDED = False
+    """Let the bench make its databases there, as with `DATABASE_URL`, and from that one."""
+    server, migrated = shared
+    monkeypatch.setenv("DATABASE_URL", server.environment["DATABASE_URL"])
+    monkeypatch.setattr(settings, "ROMULUS_EMBEDDED", False)
+    monkeypatch.setattr(Server, "migrated", lambda each: each.database(migrated))
     yield
-    with Server(settings.DATABASES["default"], {}, Path()).connect() as connection:
-        left = connection.execute("SELECT 1 FROM pg_database WHERE datname LIKE 'romulus_bench_%'")
-        assert left.fetchone() is None
+    with server.connect() as connection:
+        left = connection.execute(
+            "SELECT datname FROM pg_database WHERE datname LIKE 'romulus_bench_%'"
+        )
+        assert left.fetchall() == [(migrated,)]
 
 
 def said(*arguments: object) -> tuple[str, str]:
@@ -96,7 +113,7 @@ def test_steps_gives_throughput_costs_and_their_ratio_to_the_ceiling(
 
 
 @pytest.mark.processes
-def test_ceiling_is_measured_on_an_embedded_server_of_its_own(settings: Any) -> None:
+def test_ceiling_is_measured_on_an_embedded_server_of_its_own() -> None:
     if not settings.ROMULUS_EMBEDDED:
         pytest.skip("the tests run on a server that DATABASE_URL names")
     out, progress = said("ceiling", *WALK)
@@ -190,7 +207,10 @@ def test_recovery_of_a_run_whose_worker_is_killed(server_of_the_tests: None) -> 
 
 
 @pytest.mark.processes
-def test_console_visits_every_page_on_a_small_and_a_large_ledger(server_of_the_tests: None) -> None:
+def test_console_visits_every_page_on_a_small_and_a_large_ledger(
+    server_of_the_tests: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "WARM_UPS", 1)
     sizes = ("--operations", 2000, "--holds", 3, "--people", 3, "--queues", 2, "--visits", 1)
     document = measured("console", *sizes)
     assert document["ledger_rows"]["many"] > document["ledger_rows"]["few"] > 0
@@ -207,9 +227,9 @@ def test_console_visits_every_page_on_a_small_and_a_large_ledger(server_of_the_t
 
 
 def test_a_server_that_does_not_answer_is_told_of(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    settings.ROMULUS_EMBEDDED = False
+    monkeypatch.setattr(settings, "ROMULUS_EMBEDDED", False)
     entry = settings.DATABASES["default"]
     monkeypatch.setitem(settings.DATABASES, "default", entry | {"HOST": "/nowhere"})
     with pytest.raises(CommandError, match="does not answer") as caught:
@@ -287,7 +307,7 @@ def test_every_measurement_has_its_options() -> None:
         assert vars(parser.parse_args([]))
 
 
-def test_nothing_is_left_of_a_server_of_its_own(settings: Any) -> None:
+def test_nothing_is_left_of_a_server_of_its_own() -> None:
     if not settings.ROMULUS_EMBEDDED:
         pytest.skip("the tests run on a server that DATABASE_URL names")
     with bench_server() as server:

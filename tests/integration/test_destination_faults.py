@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reconciliation.rehearsal.client import JournalEntry
+from reconciliation.rehearsal.client import Effect, JournalEntry
 from tests.destination import (
     COMMENTS,
     MACHINES,
@@ -22,6 +22,9 @@ from tests.destination import (
     refund,
     running_destination,
 )
+
+# Of a client that leaves soon, once it is connected and has sent all.
+IMPATIENT = httpx.Timeout(60, read=0.2)
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +234,7 @@ class TestEffectAndNoAnswer:
     ) -> None:
         late = faulty("apply_then_delay;seconds=600")
         with pytest.raises(httpx.ReadTimeout):
-            http.post(REFUNDS, json=refund(), headers=late, timeout=0.2)
+            http.post(REFUNDS, json=refund(), headers=late, timeout=IMPATIENT)
         (effect,) = eventually(destination.client.effects)
         # The first answer is still on its way: the key itself is done.
         again = http.post(REFUNDS, json=refund(), headers=keyed())
@@ -241,10 +244,17 @@ class TestEffectAndNoAnswer:
         self, destination: RunningDestination, http: httpx.Client
     ) -> None:
         with pytest.raises(httpx.ReadTimeout):
-            http.post(MACHINES, json=machine(), headers=faulty("slow;seconds=600"), timeout=0.2)
+            http.post(
+                MACHINES, json=machine(), headers=faulty("slow;seconds=600"), timeout=IMPATIENT
+            )
         assert http.get(MACHINES, params={"operation": "op-1"}).json()["data"] == []
-        destination.client.release()
-        (effect,) = eventually(destination.client.effects)
+
+        def released() -> list[Effect]:
+            # Again and again: the request may arrive after the first.
+            destination.client.release()
+            return destination.client.effects()
+
+        (effect,) = eventually(released)
         found = http.get(MACHINES, params={"operation": "op-1"}).json()["data"]
         assert [record["id"] for record in found] == [effect.resource_id]
 
