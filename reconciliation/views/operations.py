@@ -124,6 +124,6 @@ def context_of(
         "news": True,
         "now": now,
         "may_ask": may_ask(found, case.hold, request.user),
-        # Asked for by the whole page alone.
+        # Asked for only where something of it is shown.
         "thread": cache(partial(thread_at, {"operation": found}, request.user, now)),
     }
