@@ -17,7 +17,7 @@ from workflows.rights import VISIBLE_TENANTS, asked_for
 from workflows.selectors import event_lists, events_asked, run_list, worker_list
 from workflows.selectors.paging import PAGE_ROWS, as_uuid
 from workflows.selectors.run_stamp import RESTING, RESTS
-from workflows.selectors.stamps import Stamp, stamp, version_of
+from workflows.selectors.stamps import Stamp, stamp, stamp_of_list, version_of
 
 VISIBLE = "(SELECT id FROM visible)"
 # As an array, which no planner turns about.
@@ -104,7 +104,7 @@ def runs_stamp(user: User, asked: run_list.Asked) -> Stamp:
         "states": RESTING,
         "names": [state.value for state in run_list.UNFINISHED],
     }
-    return stamp(sql, asked_for(user) | placed(asked.before, asked.after) | wanted)
+    return stamp_of_list(sql, asked_for(user) | placed(asked.before, asked.after) | wanted)
 
 
 # --- events -----------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def inbox_stamp(user: User, asked: events_asked.Asked) -> Stamp:
         f" SELECT statement_timestamp() AS now, md5(concat_ws(' ', {', '.join(INBOX)})) AS rows"
     )
     wanted = {"state": asked.state, "slug": asked.source, "since": asked.since}
-    return stamp(sql, asked_for(user) | placed(*place) | wanted)
+    return stamp_of_list(sql, asked_for(user) | placed(*place) | wanted)
 
 
 # --- workers ----------------------------------------------------------------------------------

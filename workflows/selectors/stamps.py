@@ -15,6 +15,8 @@ from datetime import datetime, timedelta, tzinfo
 from functools import cache
 from typing import Any
 
+from django.db import connection
+
 from workflows.sql import fetch_of
 from workflows.sql.statement import Statement
 
@@ -66,6 +68,15 @@ def stamp(sql: str, params: dict[str, Any]) -> Stamp:
     """`sql` gives the time as `now` and what the `rows` are."""
     (row,) = fetch_of(planned_once(sql), params)
     return Stamp(row["now"], row["rows"] or "")
+
+
+def stamp_of_list(sql: str, params: dict[str, Any]) -> Stamp:
+    """The same, planned for these very values: what is rare is found otherwise than what is not."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        now, rows = cursor.fetchone() or (None, "")
+    assert now is not None, "it gives one row always"
+    return Stamp(now, rows or "")
 
 
 @cache

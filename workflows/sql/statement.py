@@ -34,8 +34,7 @@ PARAMETER = re.compile(r"%\((\w+)\)s")
 TYPES = {
     name: kind
     for kind, names in {
-        "uuid": "run worker attempt next_attempt tenant parent source event wait operation before"
-        " after since",
+        "uuid": "run worker attempt next_attempt tenant parent source event wait operation",
         "uuid[]": "runs attempts waits matches workers",
         "text": "state step workflow next_step attempt_state form error parent_step"
         " event_id type correlation content_type encoding problem by reason patience object slug",
