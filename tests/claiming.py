@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -31,6 +31,11 @@ def claimed(run: Run) -> Claim:
     claim = claim_run(run.pk, worker())
     assert claim is not None
     return claim
+
+
+def moment(claim: Claim) -> datetime:
+    """When it was made."""
+    return datetime.fromisoformat(claim.claimed_at)
 
 
 def claim_at_write(run: Run) -> Claim:

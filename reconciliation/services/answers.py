@@ -66,7 +66,7 @@ def check_answer(hold: Hold, answer: Answer) -> None:
     """Raise `InvalidDecision`, naming the field, for what a decision lacks."""
     check_note(answer.note)
     check_code(hold, answer.code)
-    if answer.kind is DecisionKind.APPLIED and not answer.resource.strip():
+    if answer.kind is DecisionKind.APPLIED and not read_length(answer.resource):
         raise InvalidDecision("resource", "Name the provider's record that shows it was done.")
     if not is_storable(answer.resource.strip(), MAX_RESOURCE):
         raise InvalidDecision("resource", f"Plain text of {MAX_RESOURCE} characters at most.")

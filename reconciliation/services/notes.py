@@ -19,7 +19,7 @@ from reconciliation.core.states import HoldState
 from reconciliation.models import CaseNote, Hold
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.telling import tell_asked
-from workflows.core.words import is_storable
+from workflows.core.words import is_storable, read_length
 from workflows.failpoints import failpoint
 
 MAX_TEXT = 4000
@@ -98,7 +98,7 @@ VERBS = {
 
 def checked_text(text: str, field: str) -> str:
     text = text.strip()
-    if not text:
+    if not read_length(text):
         raise InvalidRequest(field, SAY_SOMETHING)
     if not is_storable(text, MAX_TEXT):
         raise InvalidRequest(field, TOO_LONG)

@@ -10,7 +10,7 @@ from reconciliation.core.errors import InvalidRequest
 from reconciliation.models import ReviewQueue, SavedView
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.notes import name_of
-from workflows.core.words import is_storable
+from workflows.core.words import is_storable, read_length
 
 MOST = 20  # of one person, and of one queue
 MAX_NAME = 60
@@ -29,7 +29,7 @@ def save_view(user: User, name: str, query: str, queue: ReviewQueue | None = Non
         PermissionDenied: only owners of a queue keep views for its owners.
     """
     name = " ".join(name.split())
-    if not name or not is_storable(name, MAX_NAME):
+    if not read_length(name) or not is_storable(name, MAX_NAME):
         raise InvalidRequest("name", f"Give it a name of {MAX_NAME} characters at most.")
     if len(query) > MAX_QUERY:
         raise InvalidRequest("", "This address is too long to be kept.")

@@ -236,7 +236,7 @@ def test_a_person_makes_a_token_sees_it_once_and_lets_it_end(client: Client) -> 
     shown = client.get("/account/tokens/").content.decode()
     assert "The night desk" in shown
     assert made.partition(".")[2] not in shown
-    wrong = client.post("/account/tokens/", {"label": " "})
+    wrong = client.post("/account/tokens/", {"label": "\u200b"})
     assert wrong.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
     client.post("/account/tokens/", {"end": str(row.pk)})
     assert asked(client, URL, made).status_code == HTTPStatus.UNAUTHORIZED

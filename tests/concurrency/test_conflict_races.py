@@ -17,7 +17,7 @@ from reconciliation.services.decisions import record_decision
 from reconciliation.services.duplicates import keep_double
 from reconciliation.services.providers import contract_of
 from reconciliation.services.records import add_record_evidence, intended_by
-from reconciliation.services.write_step import execute_write
+from reconciliation.services.write_step import execute_write, settle
 from tests.claiming import claim_at_write, expire_lease
 from tests.deciding import answer_on
 from tests.destination import RunningDestination
@@ -33,6 +33,7 @@ from tests.racing import beside, wait_until_blocked
 from tests.sending import about_to_send, effects, the_operation
 from tests.waiting import LIMIT_SECONDS
 from workflows.models import Run
+from workflows.services import kinds
 from workflows.services.claims import Claim, claim_run
 from workflows.services.clock import database_now
 from workflows.services.executor import take
@@ -77,12 +78,30 @@ def test_what_comes_just_before_it_is_settled_holds_it(
         with transaction.atomic():
             CONFLICTS[name](the_operation())
             settling = do(lambda: take(claim, Keeper()))
-            wait_until_blocked(settling)  # it has decided, from facts without the conflict
+            wait_until_blocked(settling)
         settling.result(timeout=LIMIT_SECONDS)
     operation = the_operation()
     assert (operation.state, operation.run.state) == ("held", "held")
     assert Hold.objects.get().reason == "conflict"
     assert effects(destination) == 1
+
+
+@pytest.mark.parametrize("name", CONFLICTS)
+def test_what_comes_when_it_was_decided_to_settle_it_is_decided_anew(
+    name: str, destination: RunningDestination
+) -> None:
+    """Between what a worker knows and its commit."""
+    ready_provider("payments", destination.url)
+    claim = about_to_settle()
+    settling = settle(claim, the_operation())
+    assert isinstance(settling, kinds.Done)
+    CONFLICTS[name](the_operation())
+    with pytest.raises(kinds.Overtaken), transaction.atomic():
+        settling.also()
+    take(claim, Keeper())
+    operation = the_operation()
+    assert (operation.state, operation.run.state) == ("held", "held")
+    assert Hold.objects.get().reason == "conflict"
 
 
 @pytest.mark.parametrize("name", CONFLICTS)

@@ -178,6 +178,7 @@ def test_all_six_decisions_are_shown_and_those_not_offered_say_why(
         ("applied", {"code": "abcdez"}, "code", "not the last ones"),
         ("applied", {"code": ""}, "code", "not the last ones"),
         ("applied", {"resource": " "}, "resource", "Name the provider"),
+        ("applied", {"resource": "\u200b"}, "resource", "Name the provider"),
         ("applied", {"resource": "r" * 301}, "resource", "300 characters at most"),
         ("applied", {"note": f"{NOTE}\x00"}, "note", "Null characters"),
         ("keep_holding", {"until": ""}, "until", "Say until when"),

@@ -383,7 +383,7 @@ def test_a_view_of_a_team_is_seen_and_removed_by_the_owners_of_its_queue(
     assert not SavedView.objects.exists()
 
 
-@pytest.mark.parametrize("name", ["", " ", "x" * 61, "a\x00b"])
+@pytest.mark.parametrize("name", ["", " ", "\u200b", "x" * 61, "a\x00b"])
 def test_a_view_needs_a_name_that_can_be_read(owner: Client, name: str) -> None:
     answer = owner.post(reverse("review_save"), {"name": name})
     assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY

@@ -314,7 +314,7 @@ def test_a_question_is_answered_once_and_the_record_tells_nothing_of_the_text(
         assert "blue" not in str(entry.detail)
 
 
-@pytest.mark.parametrize("text", ["", " \n ", "x" * 4001, "a\x00b"])
+@pytest.mark.parametrize("text", ["\u200b", "", " \n ", "x" * 4001, "a\x00b"])
 def test_a_note_is_text_that_can_be_kept(hold: Hold, owner: Any, text: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         comment(hold, owner, text, uuid4())

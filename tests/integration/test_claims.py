@@ -25,6 +25,7 @@ from tests.claiming import (
     commit,
     expire_lease,
     lose_worker,
+    moment,
     raising,
     ready_run,
     worker,
@@ -54,7 +55,7 @@ def test_a_ready_run_that_is_due_is_claimed_under_a_lease_and_a_fence(settings: 
     assert run.claimed_at is not None
     lease = run.lease_expires_at - run.claimed_at
     assert lease.total_seconds() == settings.ROMULUS_LEASE_SECONDS
-    assert (run.attempt, run.tries, run.claimed_at) == (claim.attempt, 1, claim.claimed_at)
+    assert (run.attempt, run.tries, run.claimed_at) == (claim.attempt, 1, moment(claim))
     assert (claim.step.name, claim.failures, claim.losses) == ("act", 0, 0)
     assert not run.attempts.exists()  # its row is written when it ends
 
@@ -106,7 +107,7 @@ def test_a_run_whose_lease_ran_out_is_taken_over_and_the_earlier_attempt_is_lost
     assert (run.fence, run.lease_owner) == (2, second.worker)
     assert attempts(run) == [("act", 1, "lost"), ("act", 2, "running")]
     lost = run.attempts.get(pk=first.attempt)
-    assert (lost.worker, lost.fence, lost.claimed_at) == (first.worker, 1, first.claimed_at)
+    assert (lost.worker, lost.fence, lost.claimed_at) == (first.worker, 1, moment(first))
     assert lost.ended_at is not None
     assert "its lease ended" in lost.error
     assert (second.losses, second.failures, second.number) == (1, 0, 2)
@@ -146,7 +147,9 @@ def test_output_end_of_attempt_and_move_are_one_and_the_next_attempt_is_open() -
     assert kept.ended_at is not None
     assert attempts(run) == [("act", 1, "committed"), ("after", 1, "running")]
     assert following is not None
-    assert (run.attempt, run.claimed_at) == (following.attempt, following.claimed_at)
+    assert (following.fence, kept.claimed_at) == (2, moment(claim))
+    assert (run.attempt, run.claimed_at) == (following.attempt, moment(following))
+    assert run.claimed_at == kept.ended_at
 
 
 def test_a_worker_that_may_not_go_on_hands_the_run_back() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,7 +14,7 @@ from pytest_django import Settings
 
 from reconciliation.models import Transmission
 from reconciliation.services.ledger import ensure_held
-from tests.claiming import commit
+from tests.claiming import commit, moment
 from tests.factories import ready_provider, started_run, tenant
 from tests.statements import statements
 from workflows.core.definitions import Workflow
@@ -122,15 +123,23 @@ def test_a_hung_step_is_left_to_its_lease_and_replaced() -> None:
     assert following.losses == 1
 
 
-def test_each_step_has_its_own_time() -> None:
+@pytest.mark.parametrize(("timeout", "lease"), [(300, 15), (2.5, 2.5)])
+def test_each_step_has_its_own_time_and_no_lease_goes_past_it(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, timeout: float, lease: float
+) -> None:
+    settings.ROMULUS_LEASE_SECONDS = 15.0
     keeper = Keeper()
     claim = claimed(keeper)
     Run.objects.filter(pk=claim.run).update(timeout_at=Now() + timedelta(seconds=3))
+    timed = replace(leased.steps["work_on"], timeout=timedelta(seconds=timeout))
+    monkeypatch.setitem(leased.steps, "work_on", timed)
     following = commit(claim, 1)
     assert following is not None
     run = Run.objects.get(pk=claim.run)
     assert run.timeout_at is not None
-    assert run.timeout_at - following.claimed_at == timedelta(minutes=5)
+    assert run.lease_expires_at is not None
+    assert run.timeout_at - moment(following) == timedelta(seconds=timeout)
+    assert run.lease_expires_at - moment(following) == timedelta(seconds=lease)
 
 
 def test_a_lease_that_was_taken_over_is_not_renewed_by_its_earlier_holder() -> None:

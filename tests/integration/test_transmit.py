@@ -197,7 +197,7 @@ def test_a_worker_that_was_frozen_before_its_send_sends_nothing_when_it_thaws(
     assert effects(destination) == 1
 
 
-@pytest.mark.parametrize("frozen_seconds", [0, 2])
+@pytest.mark.parametrize("frozen_seconds", [0, 1.5])  # of the two that it may take
 def test_a_worker_that_was_frozen_between_its_claim_to_send_and_the_send_asks_once_more(
     frozen_seconds: float, destination: RunningDestination
 ) -> None:

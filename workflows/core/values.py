@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -44,13 +45,13 @@ def to_json(value: Any, annotation: Any, *, limit: int, what: str) -> Json:
         UnstorableValue: names the path in the value and what to do.
     """
     try:
-        if annotation in UNTYPED:
+        form = form_of(annotation)
+        if form.untyped:
             ensure_plain(value, what)
-        kind = adapter(annotation)
-        checked = kind.validate_python(value)
-        plain = kind.dump_python(checked, mode="json", warnings="error")
-        if has_untyped_part(annotation):
-            ensure_unchanged(kind, checked, plain, what)
+        checked = form.validate(value)
+        plain = form.dump(checked, mode="json", warnings="error")
+        if form.has_untyped_part:
+            ensure_unchanged(adapter(annotation), checked, plain, what)
         ensure_storable(plain, what)
         ensure_size(plain, limit, what)
     except ValidationError as error:
@@ -88,9 +89,26 @@ def ensure_plain(value: Any, what: str, path: str = "$") -> None:
     ensure_storable(value, what, path)
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a step needs of its annotation each time, worked out once. The two calls are pydantic's
+    own, without what `TypeAdapter` does around them."""
+
+    validate: Callable[[Any], Any]
+    dump: Callable[..., Json]
+    untyped: bool
+    has_untyped_part: bool
+
+
 @lru_cache(maxsize=512)
-def has_untyped_part(annotation: Any) -> bool:
-    return "'type': 'any'" in repr(adapter(annotation).core_schema)
+def form_of(annotation: Any) -> Form:
+    kind = adapter(annotation)
+    return Form(
+        validate=kind.validator.validate_python,
+        dump=kind.serializer.to_python,
+        untyped=annotation in UNTYPED,
+        has_untyped_part="'type': 'any'" in repr(kind.core_schema),
+    )
 
 
 def ensure_unchanged(kind: TypeAdapter[Any], value: Any, plain: Json, what: str) -> None:

@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from workflows.core.errors import UsageError
-from workflows.core.words import is_storable
+from workflows.core.words import is_storable, read_length
 from workflows.failpoints import failpoint
 from workflows.models import AccessToken, Tenant
 from workflows.models.ids import new_id
@@ -45,7 +45,7 @@ def add_own_token(label: str, user: User) -> str:
     Raises:
         UsageError: they have `MOST_OF_A_PERSON` already, or the label is no plain text.
     """
-    if not label.strip() or not is_storable(label.strip(), LONGEST_LABEL):
+    if not read_length(label) or not is_storable(label.strip(), LONGEST_LABEL):
         raise UsageError(f"Write what it is for, in {LONGEST_LABEL} characters at most.")
     if tokens_of(user).count() >= MOST_OF_A_PERSON:
         raise UsageError(f"You have {MOST_OF_A_PERSON} already: let one of them end first.")

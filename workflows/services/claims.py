@@ -62,7 +62,7 @@ class Claim:
     worker: UUID
     fence: int
     input: Json
-    claimed_at: datetime
+    claimed_at: str  # as the database wrote it: it goes back there as it came
     started_at: datetime
     parent: UUID | None = None
     parent_step: str = ""
@@ -250,8 +250,9 @@ def move_on(claim: Claim, kept: Kept, following: Step, visit: int) -> Claim | No
     parameters["next_step"] = following.name
     parameters["next_visit"] = visit
     parameters["next_attempt"] = attempt
-    parameters["next_timeout"] = following.timeout.total_seconds()
-    parameters["lease"] = settings.ROMULUS_LEASE_SECONDS
+    timeout = following.timeout.total_seconds()
+    parameters["next_timeout"] = timeout
+    parameters["next_lease"] = min(settings.ROMULUS_LEASE_SECONDS, timeout)
     rows = fetch("go_on", parameters)
     if not rows:
         return None
@@ -267,7 +268,7 @@ def move_on(claim: Claim, kept: Kept, following: Step, visit: int) -> Claim | No
         losses=0,
         attempt=attempt,
         worker=claim.worker,
-        fence=row["fence"],
+        fence=claim.fence + 1,
         input=claim.input,
         claimed_at=row["claimed_at"],
         started_at=claim.started_at,

@@ -48,7 +48,7 @@ class Reference:
     sealed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as `Claim` is not: each step makes one
 class Kept:
     """An output as it goes into its attempt's row."""
 

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from workflows.sql.pipeline import Asked, run_together
@@ -54,8 +55,11 @@ def fetch(name: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
     own.close_if_health_check_failed()
     if own.connection is None:
         own.ensure_connection()
-    with own.wrap_database_errors:
+    try:
         return statement.fetch(own.connection, parameters)
+    except psycopg.Error:
+        with own.wrap_database_errors:
+            raise
 
 
 def fetch_together(*asked: tuple[str, dict[str, Any]]) -> list[list[Row]]:

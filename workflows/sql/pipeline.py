@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from psycopg.errors import InvalidSqlStatementName
 from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
@@ -32,8 +33,9 @@ def run_together(raw: psycopg.Connection[Any], asked: Sequence[Asked]) -> list[l
     if begins and not is_plain(raw):
         begin(raw)
         begins = False
-    for each in asked:
-        each.statement.prepare(raw)
+    if settings.ROMULUS_PREPARE:
+        for each in asked:
+            each.statement.prepare(raw)
     results = sent_and_heard(raw, asked, begins=begins)
     if begins:
         checked(results.pop(0), ExecStatus.COMMAND_OK)

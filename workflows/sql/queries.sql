@@ -86,8 +86,8 @@ SET state = 'running', fence = r.fence + 1, lease_owner = %(worker)s, attempt = 
 FROM due LEFT JOIN known k USING (workflow, version, step)
 WHERE r.id = due.id
 RETURNING r.id, r.workflow, r.version, r.tenant_id, r.parent_id, r.parent_step, r.parent_visit,
-    r.step, r.visit, r.input, r.fence, r.created_at, r.claimed_at, r.tries, r.failures, r.losses,
-    r.wake_at, r.cancel_asked_at IS NOT NULL AS cancelling
+    r.step, r.visit, r.input, r.fence, r.created_at, r.claimed_at::text, r.tries, r.failures,
+    r.losses, r.wake_at, r.cancel_asked_at IS NOT NULL AS cancelling
 
 -- next_due --
 -- The runs that have been ready longest, of those that this process has the code for. With `again`
@@ -180,7 +180,8 @@ LIMIT %(batch)s
 -- The steady step. Promise P1: output, end of the attempt, the move past the step and the next
 -- attempt of the same worker, in one statement. Promise P2: nothing at all happens unless the run
 -- is still held by this worker under this fence; then no row comes back. Nor does one when the run
--- was paused or is to be cancelled meanwhile: `stop_here` commits those.
+-- was paused or is to be cancelled meanwhile: `stop_here` commits those. The attempt that ends and
+-- the one that begins share their moment; the fence is one more.
 -- Only columns that no index names are changed here (see models/run.py). The guard names no state:
 -- a run has a lease owner exactly while it is running, and the state would draw the planner to
 -- the index of all that this worker holds.
@@ -190,22 +191,19 @@ WITH moved AS (
         attempt = %(next_attempt)s,
         claimed_at = statement_timestamp(), tries = 1, failures = 0, losses = 0, failure = NULL,
         wake_at = NULL,
-        timeout_at = statement_timestamp() + %(next_timeout)s * interval '1 second',
-        lease_expires_at = statement_timestamp()
-            + least(%(lease)s, %(next_timeout)s) * interval '1 second'
+        timeout_at = statement_timestamp() + %(next_timeout)s,
+        lease_expires_at = statement_timestamp() + %(next_lease)s
     WHERE id = %(run)s AND lease_owner = %(worker)s AND fence = %(fence)s
       AND cancel_asked_at IS NULL AND paused_at IS NULL
-    RETURNING id, fence, claimed_at
-),
-kept AS (
-    INSERT INTO workflows_attempt
-        (id, run_id, step, visit, number, worker, fence, claimed_at, ended_at, state, output,
-         output_form)
-    SELECT %(attempt)s, id, %(step)s, %(visit)s, %(number)s, %(worker)s, %(fence)s,
-        %(claimed_at)s, statement_timestamp(), 'committed', %(output)s, %(form)s
-    FROM moved
+    RETURNING id
 )
-SELECT fence, claimed_at FROM moved
+INSERT INTO workflows_attempt
+    (id, run_id, step, visit, number, worker, fence, claimed_at, ended_at, state, output,
+     output_form)
+SELECT %(attempt)s, id, %(step)s, %(visit)s, %(number)s, %(worker)s, %(fence)s,
+    %(claimed_at)s, statement_timestamp(), 'committed', %(output)s, %(form)s
+FROM moved
+RETURNING ended_at::text AS claimed_at
 
 -- stop_here --
 -- As `go_on`, for a run that ends with this step or is handed back after it: the last step, a
