@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.db import connection
 from django.db.models import Model, QuerySet
+
+from workflows.sql import fetch_of
+from workflows.sql.statement import Statement
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -43,6 +45,14 @@ HELD = """
     JOIN django_content_type kind ON kind.id = permission.content_type_id
     WHERE kind.app_label = ANY (%(apps)s)
 """
+# One row for each right of each: to take many rows apart takes longer than to find them.
+RIGHTS = Statement(
+    "rights",
+    f"""
+    SELECT user_id, app_label, codename, model, json_agg(object_pk) AS objects FROM ({HELD}) held
+    GROUP BY user_id, app_label, codename, model
+    """,  # noqa: S608 (a constant)
+)
 
 # The tenants that the one of `users` may see (all of them to a `superuser`), for a statement that
 # says everything in SQL: `visible` of its WITH.
@@ -84,19 +94,18 @@ def read_rights(users: Iterable[User]) -> None:
     asked = [user for user in users if KEPT_AS not in user.__dict__]
     if not asked:
         return
-    on: dict[int, dict[Key, set[str]]] = defaultdict(lambda: defaultdict(set))
+    on: dict[int, dict[Key, frozenset[str]]] = defaultdict(dict)
     everywhere: dict[int, set[Key]] = defaultdict(set)
-    with connection.cursor() as cursor:
-        cursor.execute(HELD, {"users": [user.pk for user in asked], "apps": list(APPS)})
-        for holder, app, codename, model, pk in cursor.fetchall():
-            key = (f"{app}.{codename}", model)
-            if pk is None:
-                everywhere[holder].add(key)
-            else:
-                on[holder][key].add(pk)
+    found = fetch_of(RIGHTS, {"users": [user.pk for user in asked], "apps": list(APPS)})
+    for row in found:
+        key = (f"{row['app_label']}.{row['codename']}", row["model"])
+        objects = frozenset(row["objects"])
+        if None in objects:
+            everywhere[row["user_id"]].add(key)
+        if pks := objects - {None}:
+            on[row["user_id"]][key] = pks
     for user in asked:
-        held = {key: frozenset(pks) for key, pks in on[user.pk].items()}
-        user.__dict__[KEPT_AS] = Rights(held, frozenset(everywhere[user.pk]))
+        user.__dict__[KEPT_AS] = Rights(on[user.pk], frozenset(everywhere[user.pk]))
 
 
 def asked_for(user: User) -> dict[str, Any]:

@@ -14,6 +14,14 @@ from reconciliation.access.acting import (
     owned_queues,
     team_queues,
 )
+from reconciliation.access.in_sql import (
+    OPEN_HOLDS,
+    OWNED,
+    TEAM_QUEUES,
+    VISIBLE_CHANNELS,
+    VISIBLE_STOPS,
+    asked_of,
+)
 from reconciliation.access.parts import Parts, parts_in, parts_in_each
 from reconciliation.access.people import (
     deciders_in,
@@ -46,12 +54,17 @@ from reconciliation.access.standing import (
     standing_of,
     why_not_decide,
 )
-from reconciliation.access.waiting import OPEN_HOLDS, count_open_holds, of_open_holds, open_holds
+from reconciliation.access.waiting import count_open_holds, open_holds
 
 __all__ = [
     "OPEN_HOLDS",
+    "OWNED",
     "SHOWN_WITH",
+    "TEAM_QUEUES",
+    "VISIBLE_CHANNELS",
+    "VISIBLE_STOPS",
     "Parts",
+    "asked_of",
     "count_open_holds",
     "deciders_in",
     "deciders_of",
@@ -65,7 +78,6 @@ __all__ = [
     "may_assign",
     "may_decide",
     "may_review",
-    "of_open_holds",
     "open_holds",
     "operation_for",
     "operations_in_full",

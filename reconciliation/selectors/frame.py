@@ -1,44 +1,108 @@
-"""What the frame around every page asks of the database: one query."""
+"""What the frame around every page asks of the database: one query.
+
+It is in SQL, and planned once, since every page asks it: to have it made took longer than to make
+many a page. `tests/console/test_frame.py` compares it with the query sets that say the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.urls import reverse
 
 from reconciliation import access
 from reconciliation.core.queue_views import Looked, Tab, View, looked_at
 from reconciliation.core.rota import changes_at
-from reconciliation.models import Channel, DispatchStop, SavedView, Shift
-from reconciliation.selectors.queue_filters import condition
-from reconciliation.selectors.queue_tabs import TABS, VIEWS, capped, saved_for
+from reconciliation.models import Channel, DispatchStop, Provider, ReviewQueue, Shift
+from reconciliation.pages import CLOSING
+from reconciliation.selectors.queue_tabs import TABS, VIEWS, capped
 from reconciliation.selectors.words import listed, name_of
 from reconciliation.services.rota import on_call_at, rota_of
+from workflows.models import Tenant
 from workflows.selectors.paging import address
-from workflows.together import together
+from workflows.sql import fetch_of
+from workflows.sql.statement import Row, Statement
 
 BANNER_SHOWN = 3
 SAVED_SHOWN = 5  # the queue itself shows more of them, and says how much is in each
 ON_CALL_SHOWN = 2
-# What is read of a shift: each page asks for it.
-OF_SHIFTS = (
-    *("weekdays", "starts", "ends", "zone", "starts_at", "ends_at", "queue__name"),
-    *(f"person__{name}" for name in ("username", "first_name", "last_name", "is_active")),
-)
 TODAY = timedelta(hours=20)  # within it a time of day says which day
 
-# The views of the queue that stand beside every page, with how much is in them.
-COUNTED = {
+# The views of the queue that stand beside every page, with how much is in them: what
+# `queue_filters.condition` says of them stands in `COUNTED`.
+VIEWS_SHOWN = {
     "mine": (TABS[Tab.MINE], Looked(tab=Tab.MINE)),
     "closing": (VIEWS[View.CLOSING], Looked(view=View.CLOSING)),
 }
+
+# --- what is asked ----------------------------------------------------------------------------
+
+COUNTED = f"""
+    SELECT count(*) AS held,
+        count(*) FILTER (
+            WHERE assignee_id = %(user)s AND (snoozed_until IS NULL OR snoozed_until <= %(now)s)
+        ) AS mine,
+        count(*) FILTER (
+            WHERE window_ends_at > %(now)s AND window_ends_at <= %(soon)s
+        ) AS closing
+    FROM {access.OPEN_HOLDS}
+"""  # noqa: S608 (constants)
+STOPS = f"""
+    SELECT it.action, it.state, it.by, it.reason, it.at, it.until,
+        provider.name AS provider, tenant.name AS tenant
+    FROM (SELECT * FROM {access.VISIBLE_STOPS}) it
+    LEFT JOIN reconciliation_provider provider ON provider.id = it.provider_id
+    LEFT JOIN workflows_tenant tenant ON tenant.id = it.tenant_id
+    ORDER BY it.at DESC LIMIT {BANNER_SHOWN}
+"""  # noqa: S608 (constants)
+FAILING = f"""
+    SELECT it.kind, it.problem, it.failing_since, it.stopped_at, queue.name AS queue,
+        person.first_name, person.last_name, person.username
+    FROM (SELECT * FROM {access.VISIBLE_CHANNELS}) it
+    LEFT JOIN reconciliation_reviewqueue queue ON queue.id = it.queue_id
+    LEFT JOIN auth_user person ON person.id = it.person_id
+    WHERE it.failing_since IS NOT NULL
+    ORDER BY it.failing_since DESC LIMIT {BANNER_SHOWN}
+"""  # noqa: S608 (constants)
+# As `queue_tabs.saved_for`.
+SAVED = f"""
+    SELECT name, query FROM reconciliation_savedview
+    WHERE person_id = %(user)s OR queue_id IN ({access.OWNED})
+    ORDER BY name, id LIMIT {SAVED_SHOWN}
+"""  # noqa: S608 (constants)
+# The rotas of the first of the queues whose cases are theirs to see to.
+SHIFTS = f"""
+    SELECT it.queue_id, queue.name AS queue, it.person_id, it.weekdays, it.starts, it.ends, it.zone,
+        it.starts_at, it.ends_at,
+        person.first_name, person.last_name, person.username, person.is_active
+    FROM (
+        SELECT id, name FROM (SELECT * FROM {access.TEAM_QUEUES}) team
+        WHERE EXISTS (SELECT FROM reconciliation_shift WHERE queue_id = team.id)
+        ORDER BY name, id LIMIT {ON_CALL_SHOWN}
+    ) queue
+    JOIN reconciliation_shift it ON it.queue_id = queue.id
+    JOIN auth_user person ON person.id = it.person_id
+    ORDER BY queue.name, queue.id, it.id
+"""  # noqa: S608 (constants)
+ASKED = Statement(
+    "frame",
+    f"""
+    SELECT counted.*,
+        (SELECT json_agg(found) FROM ({STOPS}) found) AS stops,
+        (SELECT json_agg(found) FROM ({FAILING}) found) AS failing,
+        (SELECT json_agg(found) FROM ({SAVED}) found) AS saved,
+        (SELECT json_agg(found) FROM ({SHIFTS}) found) AS shifts
+    FROM ({COUNTED}) counted
+    """,  # noqa: S608 (constants)
+)
+
+# --- what is shown ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,46 +146,57 @@ class Frame(NamedTuple):
 
 
 def frame_of(user: User | AnonymousUser, now: datetime) -> Frame:
-    """Nobody has none of it."""
+    """Nobody has none of it. What is said of its rows is all that was read of them."""
     if not isinstance(user, User):
         return Frame()
-    failing = access.visible_channels(user).filter(failing_since__isnull=False)
-    counts, stops, failing_shown, saved, shifts = together(
-        counts_of(user, now),
-        access.visible_stops(user).order_by("-at")[:BANNER_SHOWN],
-        failing.select_related("queue", "person").order_by("-failing_since")[:BANNER_SHOWN],
-        saved_for(user).order_by("name", "pk")[:SAVED_SHOWN],
-        shifts_of(user),
-    )
-    counted = counts[0] if counts else dict.fromkeys(("held", *COUNTED), 0)
+    asked = access.asked_of(user) | {"now": now, "soon": now + CLOSING}
+    (found,) = fetch_of(ASKED, asked)
     return Frame(
-        counted["held"],
-        tuple(stops),
-        tuple(failing_shown),
-        views_of(counted, saved),
-        duties(shifts, now),
+        found["held"],
+        tuple(stop_of(row) for row in found["stops"] or ()),
+        tuple(channel_of(row) for row in found["failing"] or ()),
+        views_of(found, found["saved"] or ()),
+        duties(found["shifts"] or (), now),
     )
 
 
-def counts_of(user: User, now: datetime) -> QuerySet[Any, Any]:
-    """One row, or none while nothing is held."""
-    views = {
-        name: Count("pk", filter=condition(looked, user, now))
-        for name, (_, looked) in COUNTED.items()
-    }
-    holds = access.open_holds(user).order_by().values("state")
-    counted: QuerySet[Any, Any] = holds.annotate(held=Count("pk"), **views)
-    return counted.values("held", *views)
+def stop_of(row: Row) -> DispatchStop:
+    return DispatchStop(
+        provider=Provider(name=row["provider"]) if row["provider"] else None,
+        tenant=Tenant(name=row["tenant"]) if row["tenant"] else None,
+        at=datetime.fromisoformat(row["at"]),
+        until=time_of(row["until"]),
+        **{name: row[name] for name in ("action", "state", "by", "reason")},
+    )
 
 
-def views_of(counted: dict[str, int], saved: Iterable[SavedView]) -> tuple[SideView, ...]:
+def channel_of(row: Row) -> Channel:
+    return Channel(
+        kind=row["kind"],
+        queue=ReviewQueue(name=row["queue"]) if row["queue"] else None,
+        person=person_of(row) if row["username"] else None,
+        problem=row["problem"],
+        failing_since=time_of(row["failing_since"]),
+        stopped_at=time_of(row["stopped_at"]),
+    )
+
+
+def person_of(row: Row, **more: Any) -> User:
+    return User(**{name: row[name] for name in ("first_name", "last_name", "username")}, **more)
+
+
+def time_of(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def views_of(counted: Mapping[str, int], saved: Iterable[Row]) -> tuple[SideView, ...]:
     here = reverse("review")
     always = (
         SideView(text, address(here, looked.query()), capped(counted[name]))
-        for name, (text, looked) in COUNTED.items()
+        for name, (text, looked) in VIEWS_SHOWN.items()
     )
     kept = (
-        SideView(view.name, address(here, looked_at(dict(parse_qsl(view.query))).query()))
+        SideView(view["name"], address(here, looked_at(dict(parse_qsl(view["query"]))).query()))
         for view in saved
     )
     return (*always, *kept)
@@ -130,23 +205,29 @@ def views_of(counted: dict[str, int], saved: Iterable[SavedView]) -> tuple[SideV
 # --- who is on call ---------------------------------------------------------------------------
 
 
-def shifts_of(user: User) -> QuerySet[Shift]:
-    """The rotas of the first of the queues whose cases are `user`'s to see to."""
-    queues = access.team_queues(user).filter(Exists(Shift.objects.filter(queue=OuterRef("pk"))))
-    first = queues.order_by("name", "pk").distinct().values("pk", "name")[:ON_CALL_SHOWN]
-    found = Shift.objects.filter(queue__in=first.values("pk")).select_related("queue", "person")
-    return found.only(*OF_SHIFTS).order_by("queue__name", "queue", "pk")
+def duties(shifts: Iterable[Row], now: datetime) -> tuple[OnCall, ...]:
+    by_queue = groupby(shifts, key=lambda row: (row["queue_id"], row["queue"]))
+    return tuple(
+        duty_of(queue, [shift_of(row) for row in rows], now) for (_, queue), rows in by_queue
+    )
 
 
-def duties(shifts: Iterable[Shift], now: datetime) -> tuple[OnCall, ...]:
-    by_queue = groupby(shifts, key=lambda shift: shift.queue_id)
-    return tuple(duty_of(list(rows), now) for _, rows in by_queue)
+def shift_of(row: Row) -> Shift:
+    return Shift(
+        person=person_of(row, pk=row["person_id"], is_active=row["is_active"]),
+        weekdays=row["weekdays"],
+        starts=time.fromisoformat(row["starts"]) if row["starts"] else None,
+        ends=time.fromisoformat(row["ends"]) if row["ends"] else None,
+        zone=row["zone"],
+        starts_at=time_of(row["starts_at"]),
+        ends_at=time_of(row["ends_at"]),
+    )
 
 
-def duty_of(shifts: list[Shift], now: datetime) -> OnCall:
+def duty_of(queue: str, shifts: list[Shift], now: datetime) -> OnCall:
     until = changes_at(rota_of(shifts), now)
     return OnCall(
-        shifts[0].queue.name,
+        queue,
         listed([name_of(person) for person in on_call_at(shifts, now)]),
         until,
         until is not None and until - now < TODAY,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import connection
 from django.db.models import Count, Q, QuerySet
 
 from reconciliation import access
@@ -15,6 +15,8 @@ from reconciliation.overview_pages import Need
 from reconciliation.selectors.queue import detail_of, subject_of, url_of
 from reconciliation.selectors.words import amount_of, sentence_of
 from workflows.selectors.words import counted
+from workflows.sql import fetch_of
+from workflows.sql.statement import Statement
 
 NEEDS_SHOWN = 6
 SHOWN_WITH = ("run", "event__source", "operation")
@@ -39,28 +41,28 @@ def theirs(user: User) -> Q:
 
 
 # As `theirs`, and each overview that is open asks for it four times a minute.
-MINE = """(assignee_id = %(user)s OR assignee_id IS NULL AND queue_id IN (
-    SELECT reviewqueue_id FROM reconciliation_reviewqueue_owners WHERE user_id = %(user)s
-))"""
-COUNTED = f"""
-    SELECT (SELECT max(id::text) FROM (SELECT id FROM workflows_run ORDER BY id DESC LIMIT 1) it),
-        (SELECT max(id::text) FROM
-            (SELECT id FROM reconciliation_operation ORDER BY id DESC LIMIT 1) it),
-        count(*), count(*) FILTER (WHERE late), count(*) FILTER (WHERE mine),
-        count(*) FILTER (WHERE mine AND late), min(opened_at), coalesce(sum(version), 0)
+MINE = f"(assignee_id = %(user)s OR assignee_id IS NULL AND queue_id IN ({access.OWNED}))"
+COUNTED = Statement(
+    "overview_holds",
+    f"""
+    SELECT (SELECT id FROM workflows_run ORDER BY id DESC LIMIT 1) AS run,
+        (SELECT id FROM reconciliation_operation ORDER BY id DESC LIMIT 1) AS operation,
+        count(*) AS total, count(*) FILTER (WHERE late) AS late,
+        count(*) FILTER (WHERE mine) AS mine, count(*) FILTER (WHERE mine AND late) AS mine_late,
+        min(opened_at) AS oldest, coalesce(sum(version), 0) AS versions
     FROM (
         SELECT due_at <= %(now)s AS late, {MINE} AS mine, opened_at, version
         FROM {access.OPEN_HOLDS}
     ) open
-"""  # noqa: S608 (constants)
+    """,  # noqa: S608 (constants)
+)
 
 
-def hold_counts(user: User, now: datetime) -> tuple[tuple[str | None, ...], HoldCounts]:
+def hold_counts(user: User, now: datetime) -> tuple[tuple[UUID | None, ...], HoldCounts]:
     """The newest run and operation, whosever they are, and the open holds of `user`, counted."""
-    with connection.cursor() as cursor:
-        cursor.execute(COUNTED, access.of_open_holds(user) | {"now": now})
-        run, operation, *counts = cursor.fetchone() or (None,) * 8
-    return (run, operation), HoldCounts(*counts)
+    (row,) = fetch_of(COUNTED, access.asked_of(user) | {"now": now})
+    newest = (row.pop("run"), row.pop("operation"))
+    return newest, HoldCounts(**row)
 
 
 def most_urgent(user: User) -> QuerySet[Hold]:

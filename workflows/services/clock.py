@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db import connection
+from workflows.sql import fetch_of
+from workflows.sql.statement import Statement
+
+NOW = Statement("now", "SELECT statement_timestamp() AS now")
 
 
 def database_now() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT statement_timestamp()")
-        row = cursor.fetchone()
-    now: datetime = row[0]
+    (row,) = fetch_of(NOW, {})
+    now: datetime = row["now"]
     return now

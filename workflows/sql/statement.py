@@ -37,20 +37,22 @@ TYPES = {
         "uuid": "run worker attempt next_attempt tenant parent source event wait operation",
         "uuid[]": "runs attempts waits matches workers",
         "text": "state step workflow next_step attempt_state form error parent_step"
-        " event_id type correlation content_type encoding problem by reason patience object slug",
-        "text[]": "types names steps inputs labels start_keys states failures apps",
+        " event_id type correlation content_type encoding problem by reason patience object slug"
+        " session_key",
+        "text[]": "types names steps inputs labels start_keys states failures apps"
+        " queues tenants deciding",
         "int": "batch visit next_visit number tries parent_visit needed session user",
         "int[]": "versions places users",
         "bigint": "fence",
         "bigint[]": "keys",
-        "bool": "ambiguous shared superuser",
+        "bool": "ambiguous shared superuser any_queue no_queue any_tenant any_deciding",
         "bytea": "body",
         # In seconds; those that each step sends as an interval, which costs the server less.
         "interval": "next_timeout next_lease",
         "float8": "lease missing again delay purge_after broker_away swept within lately",
         "float8[]": "timeouts",
         "jsonb": "output failure",
-        "timestamptz": "claimed_at wake_at received_at deadline",
+        "timestamptz": "claimed_at wake_at received_at deadline now soon",
     }.items()
     for name in names.split()
 }

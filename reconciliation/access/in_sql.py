@@ -1,0 +1,65 @@
+"""What a person may see, said in SQL: for what every page and every poll asks.
+
+To have Django make these questions anew takes longer than to answer them. Each says what the query
+set of the same name does, of which `tests/console/test_frame.py` makes sure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reconciliation.models import ReviewQueue
+from workflows.models import Tenant
+from workflows.rights import held_on
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+# `IN (SELECT unnest(...))`: looked up in a table of them, and not one by one in each row.
+OPEN_HOLDS = """
+    reconciliation_hold hold
+    WHERE state = 'open'
+        AND (queue_id IN (SELECT unnest(%(queues)s::uuid[]))
+            OR %(any_queue)s AND queue_id IS NOT NULL
+            OR %(no_queue)s AND queue_id IS NULL)
+        AND (%(any_tenant)s OR tenant_id IN (SELECT unnest(%(tenants)s::uuid[])))
+"""
+VISIBLE_STOPS = """
+    reconciliation_dispatchstop stop
+    WHERE (until IS NULL OR until > statement_timestamp())
+        AND CASE WHEN tenant_id IS NULL
+            THEN EXISTS (
+                SELECT FROM workflows_tenant
+                WHERE %(any_tenant)s OR id IN (SELECT unnest(%(tenants)s::uuid[]))
+            )
+            ELSE %(any_tenant)s OR tenant_id IN (SELECT unnest(%(tenants)s::uuid[]))
+            END
+"""
+OWNED = "SELECT reviewqueue_id FROM reconciliation_reviewqueue_owners WHERE user_id = %(user)s"
+VISIBLE_CHANNELS = f"""
+    reconciliation_channel channel
+    WHERE %(superuser)s OR person_id = %(user)s OR queue_id IN ({OWNED})
+        AND (%(any_queue)s OR queue_id IN (SELECT unnest(%(queues)s::uuid[])))
+"""
+TEAM_QUEUES = f"""
+    reconciliation_reviewqueue queue
+    WHERE id IN ({OWNED}) OR %(any_deciding)s OR id IN (SELECT unnest(%(deciding)s::uuid[]))
+"""
+
+
+def asked_of(user: User) -> dict[str, Any]:
+    """What these are asked with."""
+    queues = held_on(user, "reconciliation.view_reviewqueue", ReviewQueue)
+    deciding = held_on(user, "reconciliation.decide", ReviewQueue)
+    tenants = held_on(user, "workflows.view_tenant", Tenant)
+    return {
+        "user": user.pk,
+        "superuser": user.is_superuser,
+        "queues": queues or [],
+        "any_queue": queues is None,
+        "no_queue": user.is_superuser and user.is_active,
+        "deciding": deciding or [],
+        "any_deciding": deciding is None,
+        "tenants": tenants or [],
+        "any_tenant": tenants is None,
+    }
