@@ -74,6 +74,7 @@ class ProviderForm(ProviderFormBase):
             "visible_parameters",
             "replay_trust",
             "look_up_trust",
+            "look_ups_per_second",
             "default_queue",
         )
         help_texts = {
@@ -85,6 +86,8 @@ class ProviderForm(ProviderFormBase):
             "other is stored as a digest alone.",
             "replay_trust": TRUST,
             "look_up_trust": TRUST,
+            "look_ups_per_second": "At most so often it is asked what became of writes, by all "
+            "workers together; less where its contract documents less.",
             "default_queue": "Takes its holds where no other queue does. Without an owner there, "
             "nothing is sent.",
         }

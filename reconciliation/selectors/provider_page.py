@@ -17,6 +17,7 @@ from reconciliation.core.runbook import (
     Question,
     RestsOn,
     evidence_lines,
+    pace,
     possible_holds,
     questions,
 )
@@ -147,7 +148,7 @@ def sheet_of(provider: Provider, contract: Contract, now: datetime) -> ContractS
         name=contract.name,
         questions=tuple(
             ContractLine(line.asks, line.answer, line.so, known_by(line, provider, contract))
-            for line in questions(contract)
+            for line in asked_of(provider, contract)
         ),
         reviewed=reviewed(contract),
         overdue=is_overdue(contract, now),
@@ -156,6 +157,13 @@ def sheet_of(provider: Provider, contract: Contract, now: datetime) -> ContractS
         unverified=contract.unverified,
         notes=contract.notes,
     )
+
+
+def asked_of(provider: Provider, contract: Contract) -> tuple[Question, ...]:
+    """What the contract says, and how fast this provider is asked."""
+    if contract.look_up is None:
+        return questions(contract)
+    return (*questions(contract), pace(contract, provider.look_ups_per_second))
 
 
 def known_by(line: Question, provider: Provider, contract: Contract) -> str:

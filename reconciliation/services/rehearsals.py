@@ -177,6 +177,7 @@ def stand_in_for(sandbox: Sandbox, base_url: str) -> Provider:
     stand_in.credential_sealed = bytes(sandbox.credential_sealed)
     stand_in.settings = provider.settings
     stand_in.visible_parameters = provider.visible_parameters
+    stand_in.look_ups_per_second = provider.look_ups_per_second
     stand_in.contract_version = quick_version(provider)
     stand_in.replay_trust = stand_in.look_up_trust = ""
     stand_in.contradicted_at, stand_in.contradiction = None, ""

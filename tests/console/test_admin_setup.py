@@ -71,6 +71,7 @@ def provider_fields(provider: Provider, **fields: Any) -> dict[str, Any]:
         "visible_parameters": json.dumps(provider.visible_parameters),
         "replay_trust": provider.replay_trust,
         "look_up_trust": provider.look_up_trust,
+        "look_ups_per_second": str(provider.look_ups_per_second),
         "default_queue": str(provider.default_queue_id),
     }
     # Beside a field whose default is made anew each time, the page posts what it showed.
