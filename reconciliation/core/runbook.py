@@ -22,6 +22,7 @@ class RestsOn(StrEnum):
     DOCUMENTS = "documents"
     REPLAY = "replay"  # a claim that is used only once it was shown, or accepted in writing
     LOOK_UP = "look_up"  # the same
+    RATE = "rate"  # documented, with a source of its own
     OURS = "ours"  # set here, whatever the provider says
 
 
@@ -119,7 +120,7 @@ def pace(contract: Contract, own: float) -> Question:
         "How fast do we ask?",
         f"At most {rate:g} look-ups a second, by all workers together.",
         "Each waits its turn; one whose protection ends before that is asked about in time.",
-        RestsOn.OURS if rate == own else RestsOn.DOCUMENTS,
+        RestsOn.OURS if rate == own else RestsOn.RATE,
     )
 
 

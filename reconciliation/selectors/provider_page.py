@@ -146,10 +146,7 @@ def sheet_of(provider: Provider, contract: Contract, now: datetime) -> ContractS
     return ContractSheet(
         version=f"{contract.slug} v{contract.version}",
         name=contract.name,
-        questions=tuple(
-            ContractLine(line.asks, line.answer, line.so, known_by(line, provider, contract))
-            for line in asked_of(provider, contract)
-        ),
+        questions=lines_of(provider, contract),
         reviewed=reviewed(contract),
         overdue=is_overdue(contract, now),
         scope=", ".join(contract.scope),
@@ -159,11 +156,15 @@ def sheet_of(provider: Provider, contract: Contract, now: datetime) -> ContractS
     )
 
 
-def asked_of(provider: Provider, contract: Contract) -> tuple[Question, ...]:
+def lines_of(provider: Provider, contract: Contract) -> tuple[ContractLine, ...]:
     """What the contract says, and how fast this provider is asked."""
-    if contract.look_up is None:
-        return questions(contract)
-    return (*questions(contract), pace(contract, provider.look_ups_per_second))
+    asked = list(questions(contract))
+    if contract.look_up is not None:
+        asked.append(pace(contract, provider.look_ups_per_second))
+    return tuple(
+        ContractLine(line.asks, line.answer, line.so, known_by(line, provider, contract))
+        for line in asked
+    )
 
 
 def known_by(line: Question, provider: Provider, contract: Contract) -> str:
@@ -179,6 +180,8 @@ def known_by(line: Question, provider: Provider, contract: Contract) -> str:
             return "our own setting"
         case RestsOn.DOCUMENTS:
             return documented
+        case RestsOn.RATE if contract.look_up is not None and contract.look_up.rate is not None:
+            return SAID[contract.look_up.rate.source.evidence]
         case claim:
             return claims[claim] or f"{documented}; not used: never shown here, nor accepted"
 

@@ -129,6 +129,8 @@ def test_an_empty_credential_keeps_the_one_there_is(admin: Client) -> None:
         ({"base_url": "ftp://example.com/"}, "base_url", "an address such as https://"),
         ({"base_url": "javascript:alert(1)"}, "base_url", "an address such as https://"),
         ({"adapter": "nonsense"}, "adapter", "not one of the available choices"),
+        ({"look_ups_per_second": "0"}, "look_ups_per_second", "greater than or equal to 0.01"),
+        ({"look_ups_per_second": "1001"}, "look_ups_per_second", "less than or equal to 1000"),
     ],
 )
 def test_what_cannot_work_is_refused_by_its_field(
