@@ -1,17 +1,23 @@
 """Real worker processes for tests: started, frozen, killed with SIGKILL, and always ended.
 
-On a leash: none outlives the process of the tests, however that ends.
+Each is forked by a process that has loaded what workers need (`tests.nursery`). On a leash: none
+outlives the process of the tests, however that ends.
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from romulus_site import leash
 from tests.waiting import wait_for
@@ -22,6 +28,60 @@ ROOT = Path(__file__).resolve().parents[1]
 LEASE_SECONDS = 3.0
 QUEUES = "advance,reconcile"
 START_SECONDS = 180.0  # many interpreters that start together, on a machine with other work
+
+
+class Nursery:
+    """The process that forks the workers of this one's tests."""
+
+    def __init__(self) -> None:
+        self._one_at_a_time = threading.Lock()
+        self._process = subprocess.Popen(
+            leash.command([sys.executable, "-m", "tests.nursery"], signal=signal.SIGKILL),
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        atexit.register(self._process.kill)
+
+    def ask(self, **wanted: Any) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._one_at_a_time:
+            self._process.stdin.write(f"{json.dumps(wanted)}\n")
+            self._process.stdin.flush()
+            said = self._process.stdout.readline()
+        assert said, "the nursery has ended; its last words are above"
+        return json.loads(said)
+
+
+@functools.cache
+def nursery() -> Nursery:
+    return Nursery()
+
+
+class Forked:
+    """A child of the nursery, with what tests use of `Popen`."""
+
+    def __init__(self, arguments: list[str], environment: dict[str, str], log: Path) -> None:
+        self.returncode: int | None = None
+        self.pid: int = nursery().ask(arguments=arguments, environment=environment, log=str(log))
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self.returncode = nursery().ask(ended=self.pid)
+        return self.returncode
+
+    def wait(self, timeout: float) -> int | None:
+        wait_for(lambda: self.poll() is not None, f"process {self.pid} has ended", limit=timeout)
+        return self.returncode
+
+    def kill(self) -> None:
+        # Nobody else has its number: who has ended keeps it until `poll` has seen the end.
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
 
 
 class WorkerProcess:
@@ -40,21 +100,13 @@ class WorkerProcess:
     ) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
-        command = [
-            *(sys.executable, "-m", "celery", "--app=romulus_site", "worker"),
+        arguments = [
+            *("--app=romulus_site", "worker"),
             *("--pool=threads", f"--concurrency={threads}", f"--queues={queues}"),
             *(f"--hostname={name}@%h", "--without-gossip", "--without-mingle"),
             *("--without-heartbeat", f"--loglevel={log_level}"),
         ]
-        with self.log.open("ab") as output:
-            self.process = subprocess.Popen(
-                leash.command(command, signal=signal.SIGKILL),
-                cwd=ROOT,
-                env=environment_of(database_url) | environment,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+        self.process = Forked(arguments, environment_of(database_url) | environment, self.log)
         self.pid = self.process.pid
 
     def wait_until_ready(self) -> WorkerProcess:
@@ -78,8 +130,7 @@ class WorkerProcess:
         os.kill(self.pid, signal.SIGCONT)
 
     def kill(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
+        self.process.kill()
         self.process.wait(timeout=120)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urlsplit
@@ -24,6 +24,7 @@ class Reading(HTMLParser):
 
     links: list[str] = field(default_factory=list)
     fragments: list[tuple[str, str]] = field(default_factory=list)  # where, and into which element
+    ids: set[str] = field(default_factory=set)
     text: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     is_whole: bool = False  # not a fragment of one
@@ -35,6 +36,7 @@ class Reading(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.is_whole |= tag == "html"
         named = {name: value or "" for name, value in attrs}
+        self.ids.add(named.get("id", ""))
         if "hx-get" in named:
             into = named.get("hx-target", "").removeprefix("#") or named.get("id", "")
             self.fragments.append((named["hx-get"], into))
@@ -52,9 +54,14 @@ class Reading(HTMLParser):
         self.text.append(data)
 
 
-def walked(client: Client, of_each_kind: int, first: Sequence[str] = ()) -> dict[str, Reading]:
-    """Read so many pages of each kind of all that can be reached, the administration's too; and
-    `first` of all those that are not to be missed."""
+def walked(
+    client: Client,
+    of_each_kind: int,
+    first: Sequence[str] = (),
+    counts: Callable[[str], bool] = lambda _: True,
+) -> dict[str, Reading]:
+    """Read so many pages of each kind of all that count and can be reached, the administration's
+    too; and `first` of all those that are not to be missed."""
     to_read = deque([*first, "/", "/admin/"])
     known = set(to_read)
     kinds: Counter[str] = Counter()
@@ -62,7 +69,7 @@ def walked(client: Client, of_each_kind: int, first: Sequence[str] = ()) -> dict
     while to_read and len(read) < AT_MOST:
         path = to_read.popleft()
         kind = kind_of(path)
-        if not kind or kinds[kind] >= of_each_kind:
+        if not kind or kinds[kind] >= of_each_kind or not counts(path):
             continue
         kinds[kind] += 1
         with statements() as sent:

@@ -278,7 +278,7 @@ def test_a_verdict_on_a_proposal_that_has_ended_is_told_how(two: Hold, second: o
 
 def test_a_confirmation_names_its_case(two: Hold, second: object) -> None:
     propose(two)
-    with pytest.raises(InvalidDecision, match="not the last ones"):
+    with pytest.raises(InvalidDecision, match="not the last 6"):
         settle_as(two, CONFIRM, second, code="abcdez")
     assert states(two) == OPEN
 
