@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db.models.functions import Now
 
 from reconciliation.core.facts import Wait, WaitReason
@@ -183,6 +184,17 @@ def test_what_a_held_one_waits_for_is_still_asked(destination: RunningDestinatio
     turn = database_now() + APART
     follow(load(Operation.objects.get(run=run).pk), Wait(turn, WaitReason.AT_PACE), ())
     assert Operation.objects.get().due_at == turn
+
+
+def test_an_audit_takes_turns_too(destination: RunningDestination) -> None:
+    provider = slow_machines(destination)
+    (operation,) = lost(destination, 1)
+    assert Run.objects.get().state == "completed"
+    free = database_now() - APART
+    LookUpPace.objects.update(next_at=free)
+    call_command("find_duplicates", provider.slug, "--per-second=1000")
+    assert asked_about(destination) == [str(operation.pk)] * 2
+    assert LookUpPace.objects.get().next_at > free + APART
 
 
 def test_a_write_that_is_answered_takes_no_turn(destination: RunningDestination) -> None:
