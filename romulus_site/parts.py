@@ -16,6 +16,9 @@ from romulus_site.processes import Part
 
 LOOPBACK = "127.0.0.1"
 CONSOLE_THREADS = 8
+# Longer than most pages wait between two polls: on a phone a new connection takes as long as an
+# answer. Not much longer: whoever opens connections and is silent keeps them for so long.
+CONSOLE_KEEP_SECONDS = 20
 # The console's own limit for requests in progress, within the supervisor's.
 CONSOLE_GRACE_SECONDS = 5
 # The destination's first port, counted from the console's.
@@ -31,6 +34,7 @@ def console(host: str, port: int) -> Part:
         "--worker-class=romulus_site.console_threads.TimedThreads",
         "--workers=1",
         f"--threads={CONSOLE_THREADS}",
+        f"--keep-alive={CONSOLE_KEEP_SECONDS}",
         f"--graceful-timeout={CONSOLE_GRACE_SECONDS}",
         "--no-control-socket",
     ]

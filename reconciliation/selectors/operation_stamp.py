@@ -16,6 +16,7 @@ from workflows.selectors.stamps import READER, REDRAWN_EVERY, TEAM, Stamp, stamp
 
 IN_FORCE = "it.until IS NULL OR it.until > statement_timestamp()"
 OF_IT = "it.operation_id = %(operation)s"
+OF_HOLDS = "it.hold_id IN (SELECT id FROM reconciliation_hold WHERE operation_id = %(operation)s)"
 OF_QUEUES = "(SELECT id FROM queue)"
 PEOPLE = "(SELECT id FROM person)"
 ROWS = (
@@ -37,6 +38,9 @@ ROWS = (
         "it.proposal_id IN (SELECT id FROM reconciliation_decisionproposal"
         " WHERE operation_id = %(operation)s)",
     ),
+    # What its head says of who works on it.
+    version_of("reconciliation_casenote", OF_HOLDS),
+    version_of("reconciliation_reminder", OF_HOLDS),
     version_of("reconciliation_auditentry", "it.object = %(object)s AND it.verb = 'asked'"),
     version_of("reconciliation_dispatchstop", IN_FORCE),
     # What others have approved of it, and whether it would still be allowed.
@@ -86,9 +90,9 @@ STAMP = f"""
         UNION SELECT person_id FROM reconciliation_shift WHERE queue_id IN {OF_QUEUES}
         UNION SELECT assignee_id FROM reconciliation_hold WHERE operation_id = %(operation)s
     )
-    SELECT statement_timestamp(),
+    SELECT statement_timestamp() AS now,
         CASE WHEN (SELECT state FROM operation) = 'held' THEN md5(concat_ws(' ', {", ".join(ROWS)}))
-        ELSE '' END
+        ELSE '' END AS rows
 """  # noqa: S608 (constants)
 
 

@@ -80,7 +80,8 @@ class Standing:
 
 
 def standing(user: User, now: datetime) -> Standing:
-    """What `user` may see, in a few numbers. Two queries; three for who may see every tenant.
+    """What `user` may see, in a few numbers, and the zone of `now`, in which they are told times.
+    Two queries; three for who may see every tenant.
 
     That there is a newer run or operation counts, whoever may see it: so it is found by an index.
     """
@@ -96,6 +97,7 @@ def standing(user: User, now: datetime) -> Standing:
         counts,
         [line.state for line in machinery],
         int(now.timestamp() // REDRAWN_EVERY.total_seconds()),
+        str(now.tzinfo),
     )
     seen = hashlib.sha256(repr((tenants, newest, told)).encode()).hexdigest()[:16]
     return Standing(tenants, counts, machinery, seen)

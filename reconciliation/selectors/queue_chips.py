@@ -120,11 +120,10 @@ def names_of(looked: Looked, user: User, rows: Sequence[Hold]) -> dict[str, str]
 
 def in_row(hold: Hold) -> dict[str, str]:
     """All rows of a filtered list have the same of what it is filtered by."""
-    tenant = hold.run.tenant if hold.run is not None else hold.held_event.tenant
     return {
         "queue": hold.queue.name if hold.queue else "",
         "provider": hold.operation.provider.name if hold.operation else "",
-        "tenant": tenant.name,
+        "tenant": hold.tenant.name if hold.tenant else "",
         "assignee": name_of(hold.assignee) if hold.assignee else "",
     }
 

@@ -37,14 +37,14 @@ from workflows.views.requests import Seen, SeeOther, SignedIn, asks_for
 def operation(request: SignedIn, operation: UUID) -> HttpResponse:
     """The case, or what is new of it."""
     polled, before = asks_for(request, "live"), Seen.by(request)
-    stamp = operation_stamp(request.user, operation)
+    stamp = stamp_of(request, operation)
     if polled and before.is_of(stamp):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     context = context_of(request, operation, stamp=stamp)
     if not polled:
         return render(request, "reconciliation/operation.html", context)
-    context["news"] = before.shown != context["shown"]
-    if not context["news"] and not stamp.rows:
+    context["news"] = before.shown != context["seen"].shown
+    if before.shows(context["seen"]):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     return render(request, "reconciliation/_refreshed.html", context)
 
@@ -88,6 +88,10 @@ def operation_ask(request: SignedIn, operation: UUID) -> HttpResponse:
     return render(request, "reconciliation/_refreshed.html", context_of(request, found.pk))
 
 
+def stamp_of(request: SignedIn, operation: UUID) -> Stamp:
+    return operation_stamp(request.user, operation).read_in(request.profile.zone)
+
+
 def case_of(request: SignedIn, operation: UUID) -> DecidedCase:
     found = access.operation_for(request.user, operation)
     return DecidedCase(
@@ -108,18 +112,18 @@ def context_of(
 ) -> Context:
     """One context for the page and all its fragments, read anew."""
     # What changes from here on is news to the first poll.
-    stamp = stamp or operation_stamp(request.user, operation)
+    stamp = stamp or stamp_of(request, operation)
     now = stamp.now.astimezone(request.profile.zone)
     found = access.operation_for(request.user, operation)
     case = load_case(found, request.user, now)
     page = page_of_case(case, attempted)
-    seen = Seen(stamp.rows, int(turns_at(case).timestamp()), page.seen)
+    seen = Seen.of(stamp, turns_at(case), page.seen)
     return {
         "page": replace(page, seen=str(seen)),
-        "shown": page.seen,
+        "seen": seen,
         "news": True,
         "now": now,
         "may_ask": may_ask(found, case.hold, request.user),
-        # Asked for by the whole page alone.
+        # Asked for only where something of it is shown.
         "thread": cache(partial(thread_at, {"operation": found}, request.user, now)),
     }

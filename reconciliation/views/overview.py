@@ -18,7 +18,7 @@ from workflows.views.requests import SignedIn, asks_for, nothing_new
 def overview(request: SignedIn) -> HttpResponse:
     """How things are; to a poll only what is new, and that is found out first."""
     now = database_now()
-    known = standing(request.user, now)
+    known = standing(request.user, now.astimezone(request.profile.zone))
     fragment = asks_for(request, "overview")
     if fragment and (same := nothing_new(request, known.seen)):
         return same

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -9,8 +11,10 @@ from django.views.decorators.http import require_safe
 
 from reconciliation import access
 from reconciliation.selectors.provider_page import provider_page, providers_page
+from reconciliation.selectors.provider_stamp import provider_stamp
+from workflows.selectors.stamps import REDRAWN_EVERY
 from workflows.services.clock import database_now
-from workflows.views.requests import SignedIn, asks_for, fingerprint, nothing_new
+from workflows.views.requests import Seen, SignedIn, asks_for, fingerprint
 
 
 @login_required
@@ -25,13 +29,18 @@ def providers(request: SignedIn) -> HttpResponse:
 @require_safe
 def provider(request: SignedIn, slug: str) -> HttpResponse:
     """A provider, or what is new of whether it may send."""
-    found = access.provider_for(request.user, slug)
-    now = database_now()
+    polled, before = asks_for(request, "live"), Seen.by(request)
+    stamp = provider_stamp(request.user, slug).read_in(request.profile.zone)
+    if polled and before.is_of(stamp):
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    found, now = access.provider_for(request.user, slug), stamp.now
     page = provider_page(found, request.user, now)
-    seen = fingerprint((page.dispatch, page.parts, page.switch))
-    context = {"page": page, "seen": seen, "now": now}
-    if asks_for(request, "live"):
-        return nothing_new(request, seen) or render(
-            request, "reconciliation/_provider_refreshed.html", context
-        )
-    return render(request, "reconciliation/provider.html", context)
+    shown = fingerprint((page.dispatch, page.parts, page.switch))
+    known = Seen.of(stamp, now + REDRAWN_EVERY, shown)
+    if polled and before.shows(known):
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    context = {"page": page, "seen": str(known), "now": now}
+    template = (
+        "reconciliation/_provider_refreshed.html" if polled else "reconciliation/provider.html"
+    )
+    return render(request, template, context)

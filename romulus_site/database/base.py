@@ -18,7 +18,8 @@ is alive: one that the server ended has sent its end, or the connection's. What 
 without a word, as firewalls do, takes minutes.
 
 A prepared statement is planned once, not for each of its executions (only the hot statements of
-workflows/sql are prepared): to plan a claim takes longer than to carry it out.
+workflows/sql and the stamps of polls are prepared): to plan a claim takes longer than to carry it
+out.
 
 A session belongs to the process that has opened it. What was forked meanwhile opens its own, and
 does not end its parent's.

@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from django.test import Client
 from guardian.shortcuts import assign_perm, remove_perm
 
+from reconciliation.models import Profile
 from tests.console.polling import STATEMENTS, TABLE, is_told
 from tests.console.posting import fragment
 from tests.events import HOLDING, delivered, let_deadline_come, source, waiting
@@ -80,6 +81,10 @@ def get_a_right_everywhere() -> None:
     person().user_permissions.add(view)
 
 
+def live_elsewhere() -> None:
+    Profile.objects.update_or_create(user=person(), defaults={"time_zone": "Asia/Tokyo"})
+
+
 def let_a_child_go_on() -> None:
     Run.objects.filter(pk=child().pk).update(step="tell_customer")
 
@@ -89,10 +94,11 @@ def let_time_pass_over_a_wait() -> None:
 
 
 Change = Callable[[], object]
-OF_RIGHTS: dict[str, Change] = {
+OF_READER: dict[str, Change] = {
     "a right that is lost": lose_the_right,
     "a right by a group": get_a_right_by_a_group,
     "a right everywhere": get_a_right_everywhere,
+    "the reader's time zone": live_elsewhere,
 }
 ON_RUNS: dict[str, Change] = {
     "a run": lambda: many_runs(1),
@@ -163,7 +169,7 @@ def polled(viewer: Client, url: str) -> str:
 def test_whatever_changes_is_told_and_nothing_else(
     viewer: Client, url: str, changes: dict[str, Change]
 ) -> None:
-    part, changes = part_of(url), OF_RIGHTS | changes
+    part, changes = part_of(url), OF_READER | changes
     again = polled(viewer, url)
     untold = {name for name, change in changes.items() if not is_told(viewer, again, part, change)}
     assert untold == set()
@@ -210,17 +216,17 @@ def test_what_was_never_seen_is_told(viewer: Client, url: str) -> None:
 
 @pytest.mark.parametrize("url", [RUNS, EVENTS, WORKERS])
 def test_what_time_alone_changes_is_told(viewer: Client, url: str) -> None:
-    rows, until, shown = viewer.get(url).context["seen"].split(".")
+    rows, until, told, shown = viewer.get(url).context["seen"].split(".")
     now = int(database_now().timestamp())
     assert now < int(until) <= now + REDRAWN_EVERY.total_seconds()
-    past = f"{url}?seen={rows}.{now}.{shown}"
+    past = f"{url}?seen={rows}.{now}.{told}.{shown}"
     assert fragment(viewer, past, part_of(url)).status_code == HTTPStatus.OK
 
 
 def test_runs_are_looked_at_again_when_the_first_of_them_wakes(viewer: Client) -> None:
     soon = database_now() + timedelta(minutes=3)
     Run.objects.filter(state="waiting").update(wake_at=soon)
-    _, until, _ = viewer.get(RUNS).context["seen"].split(".")
+    _, until, *_ = viewer.get(RUNS).context["seen"].split(".")
     assert int(until) == int(soon.timestamp())
 
 
@@ -229,7 +235,7 @@ def test_workers_are_looked_at_again_when_one_is_said_to_be_gone_for_longer(
 ) -> None:
     seen_at = database_now() - timedelta(minutes=10, seconds=5)
     Worker.objects.filter(host="host").update(seen_at=seen_at)
-    _, until, _ = viewer.get(WORKERS).context["seen"].split(".")
+    _, until, *_ = viewer.get(WORKERS).context["seen"].split(".")
     assert int(until) == int((seen_at + timedelta(minutes=11)).timestamp())
 
 
@@ -238,6 +244,7 @@ def test_a_list_on_which_a_run_is_at_work_is_made_anew_each_time(viewer: Client)
     seen = viewer.get(RUNS).context["seen"]
     assert seen.startswith(".")
     assert fragment(viewer, f"{RUNS}?seen={seen}", "runs").status_code == HTTPStatus.NO_CONTENT
+    assert is_told(viewer, f"{RUNS}?seen={seen}", "runs", live_elsewhere)
     Worker.objects.update(seen_at=Now())  # one that has its version
     assert fragment(viewer, f"{RUNS}?seen={seen}", "runs").status_code == HTTPStatus.OK
 

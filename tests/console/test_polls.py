@@ -9,10 +9,12 @@ from http import HTTPStatus
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 from guardian.shortcuts import remove_perm
+from pytest_django import Settings
 
 from reconciliation.core.states import HoldState
 from reconciliation.models import (
@@ -20,12 +22,14 @@ from reconciliation.models import (
     Evidence,
     Hold,
     Operation,
+    Profile,
     Provider,
     ReviewQueue,
     Shift,
     Transmission,
 )
 from reconciliation.selectors.operation_stamp import STAMP as OF_OPERATION
+from reconciliation.selectors.operation_stamp import operation_stamp
 from reconciliation.selectors.run_rows import ROWS as OF_PARTS
 from reconciliation.services.audit import add_entry
 from tests.console.polling import STATEMENTS, TABLE, is_told
@@ -44,6 +48,7 @@ from tests.statements import statements
 from workflows.models import Attempt, Pause, Run, Tenant, Wait
 from workflows.models.ids import new_id
 from workflows.selectors.run_stamp import ROWS as OF_RUN
+from workflows.selectors.stamps import planned_once
 from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.django_db
@@ -90,6 +95,10 @@ def join_a_group(_: Operation) -> None:
     person().groups.add(Group.objects.create(name="a team"))
 
 
+def live_elsewhere(_: Operation) -> None:
+    Profile.objects.update_or_create(user=person(), defaults={"time_zone": "Asia/Tokyo"})
+
+
 ON_BOTH: dict[str, Callable[[Operation], object]] = {
     "evidence": lambda held: Evidence.objects.create(
         operation=held, kind="unavailable", source="look-up"
@@ -106,6 +115,7 @@ ON_BOTH: dict[str, Callable[[Operation], object]] = {
     "a switch": stop,
     "a right that is lost": lose_a_right,
     "a group": join_a_group,
+    "the reader's time zone": live_elsewhere,
     "its tenant": lambda _: Tenant.objects.update(name="Another"),
     "its run": lambda _: Run.objects.update(labels={"order": "another"}),
     "that it closes": lambda _: Hold.objects.update(state=HoldState.CLOSED, closed_at=Now()),
@@ -160,10 +170,10 @@ def test_what_time_alone_changes_is_told(client: Client, held: Operation, page: 
     Hold.objects.update(due_at=soon)
     Run.objects.update(wake_at=soon)
     url = address_of(held, page)
-    rows, until, shown = client.get(url).context["page"].seen.split(".")
+    rows, until, told, shown = client.get(url).context["page"].seen.split(".")
     assert int(until) == int(soon.timestamp())
     past = int(database_now().timestamp())
-    told = fragment(client, f"{url}?seen={rows}.{past}.{shown}", "live")
+    told = fragment(client, f"{url}?seen={rows}.{past}.{told}.{shown}", "live")
     assert told.status_code == HTTPStatus.OK
     # Nothing that a decision rests on has changed by it, and nobody is told so.
     assert "has changed since you opened this form" not in told.content.decode()
@@ -200,6 +210,27 @@ def test_a_stamp_is_made_of_all_that_its_page_reads(
     read = {table for text in sent if "md5(concat_ws" not in text for table in TABLE.findall(text)}
     assert read > {"reconciliation_evidence", "workflows_run"}
     assert read - set(TABLE.findall(stamp)) <= NOT_POLLED
+
+
+def test_a_stamp_is_planned_once_for_a_connection(settings: Settings, held: Operation) -> None:
+    settings.ROMULUS_PREPARE = True
+    for _ in range(2):
+        operation_stamp(person(), held.pk)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT generic_plans + custom_plans FROM pg_prepared_statements WHERE name = %s",
+            [planned_once(OF_OPERATION).name.decode()],
+        )
+        ((plans,),) = cursor.fetchall()
+    assert plans >= 2
+
+
+def test_behind_a_pooler_nothing_is_prepared_and_the_stamp_is_the_same(
+    settings: Settings, held: Operation
+) -> None:
+    prepared = operation_stamp(person(), held.pk)
+    settings.ROMULUS_PREPARE = False
+    assert operation_stamp(person(), held.pk).rows == prepared.rows != ""
 
 
 def address_of(operation: Operation, page: str) -> str:

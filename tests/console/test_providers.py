@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from http import HTTPStatus
 from io import StringIO
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
-from guardian.shortcuts import assign_perm
+from guardian.shortcuts import assign_perm, remove_perm
 
 from reconciliation.core.facts import HoldReason
-from reconciliation.models import DispatchStop, Provider, Rehearsal, ReviewQueue
+from reconciliation.models import DispatchStop, Profile, Provider, Rehearsal, ReviewQueue
+from reconciliation.selectors.provider_stamp import STAMP
+from reconciliation.services.providers import readiness_of
+from tests.console.polling import STATEMENTS, TABLE, is_told
 from tests.console.posting import fragment
 from tests.factories import (
     administrator,
+    owner_of,
     person,
     quick_contract,
     ready_provider,
@@ -77,6 +82,67 @@ def test_a_poll_tells_of_readiness_and_dispatch_and_leaves_the_switch_alone() ->
     text = fragment(client, f"{url}?seen={seen}", "live").content.decode()
     assert "Paused" in text
     assert "<form" not in text
+
+
+def lose_the_owner() -> None:
+    ReviewQueue.objects.get().owners.clear()
+
+
+def lose_the_right_to_decide() -> None:
+    remove_perm("reconciliation.decide", person("reviewer_1"), ReviewQueue.objects.get())
+
+
+def go_away() -> None:
+    User.objects.filter(username="reviewer_2").update(is_active=False)
+
+
+def decide_by_a_group() -> None:
+    group = Group.objects.create(name="a team")
+    assign_perm("reconciliation.decide", group, ReviewQueue.objects.get())
+
+
+def stop() -> None:
+    DispatchStop.objects.create(provider=None, state="off", by="system", reason="-")
+
+
+def live_elsewhere() -> None:
+    user = person("reviewer_1")
+    Profile.objects.update_or_create(user=user, defaults={"time_zone": "Asia/Tokyo"})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: Provider.objects.update(base_url="http://10.0.0.1"),
+        lose_the_owner,
+        lose_the_right_to_decide,
+        go_away,
+        decide_by_a_group,
+        stop,
+        live_elsewhere,
+        lambda: ReviewQueue.objects.create(slug="x", provider=Provider.objects.get()),
+    ],
+)
+def test_a_poll_asks_for_a_stamp_that_changes_with_what_is_shown(
+    change: Callable[[], object],
+) -> None:
+    ready_provider("payments")
+    owner_of(ReviewQueue.objects.get(), "reviewer_2")
+    client, url = console(person("reviewer_1")), reverse("provider", args=["payments"])
+    polled = f"{url}?seen={client.get(url).context['seen']}"
+    assert is_told(client, polled, "live", change)
+    with statements() as sent:
+        assert fragment(client, polled, "live").status_code == HTTPStatus.NO_CONTENT
+    assert len(sent) == STATEMENTS
+
+
+def test_its_stamp_is_made_of_all_that_readiness_reads() -> None:
+    provider = ready_provider("payments")
+    with statements() as sent:
+        readiness_of(provider)
+    read = {table for text in sent for table in TABLE.findall(text)}
+    assert "reconciliation_reviewqueue" in read
+    assert read - set(TABLE.findall(STAMP)) <= {"auth_permission", "auth_group"}
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,17 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.db.models import Count, Model, QuerySet
-from django.db.models.functions import Now
+from django.db.models import (
+    Count,
+    Exists,
+    GenericIPAddressField,
+    Model,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+)
+from django.db.models.functions import Cast, Length, Now
 
 from reconciliation.models import (
     AuditEntry,
@@ -48,6 +57,12 @@ def test_each_list_is_what_it_is_alone() -> None:
         Run.objects.values_list("pk", "created_at", "labels"),
         Run.objects.values("state").annotate(number=Count("pk")),
         ReviewQueue.objects.values_list("second_from", flat=True),
+        Run.objects.values_list("pk", "state").union(Wait.objects.values_list("run", "state")),
+        Run.objects.values_list("workflow", flat=True).distinct(),
+        Run.objects.filter(pk__in=Hold.objects.values("run")[:1]).annotate(
+            held=Exists(Hold.objects.filter(run=OuterRef("pk"))),
+            said=Subquery(Hold.objects.filter(run=OuterRef("pk")).values("message")[:1]),
+        ),
     ]
     with statements() as sent:
         found = together(*lists)
@@ -63,6 +78,16 @@ def test_what_a_list_prefetches_comes_with_it() -> None:
     with statements() as sent:
         assert [list(queue.owners.all()) for queue in queues] == [[owner]]
     assert sent == []
+
+
+def test_what_cannot_be_read_as_a_driver_gives_it_is_refused() -> None:
+    """And never given as it comes: a field of no known kind, a column beside those asked for."""
+    many_runs(1)
+    with pytest.raises(KeyError, match="GenericIPAddressField"):
+        together(Run.objects.annotate(at=Cast(Value("127.0.0.1"), GenericIPAddressField())))
+    beside = Run.objects.values_list("workflow").order_by(Length("step")).distinct()
+    with pytest.raises(ValueError, match="zip"):
+        together(beside)
 
 
 def test_nothing_is_asked_for_nothing() -> None:

@@ -6,7 +6,6 @@ of what is counted beside them.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -18,7 +17,7 @@ from workflows.rights import VISIBLE_TENANTS, asked_for
 from workflows.selectors import event_lists, events_asked, run_list, worker_list
 from workflows.selectors.paging import PAGE_ROWS, as_uuid
 from workflows.selectors.run_stamp import RESTING, RESTS
-from workflows.selectors.stamps import Stamp, stamp, version_of
+from workflows.selectors.stamps import Stamp, stamp, stamp_of_list, version_of
 
 VISIBLE = "(SELECT id FROM visible)"
 # As an array, which no planner turns about.
@@ -91,27 +90,28 @@ def runs_stamp(user: User, asked: run_list.Asked) -> Stamp:
     counts = (
         "(SELECT string_agg(concat(state, number), ' ' ORDER BY state) FROM ("  # noqa: S608
         "SELECT state, count(*) AS number FROM workflows_run"
-        f" WHERE tenant_id IN {VISIBLE} AND state = ANY (%(unfinished)s) AND {among}"
+        f" WHERE tenant_id IN {VISIBLE} AND finished_at IS NULL"
+        f" AND state = ANY (%(names)s) AND {among}"
         " GROUP BY state) counted)"
     )
     sql = (
-        f"WITH {VISIBLE_TENANTS}, {page} SELECT statement_timestamp(), CASE WHEN {ALL_REST}"
-        f" THEN md5(concat_ws(' ', {', '.join((*RUNS, counts))})) ELSE '' END"
+        f"WITH {VISIBLE_TENANTS}, {page} SELECT statement_timestamp() AS now, CASE WHEN {ALL_REST}"
+        f" THEN md5(concat_ws(' ', {', '.join((*RUNS, counts))})) ELSE '' END AS rows"
     )
     wanted = {
         "parent": parent,
         "state": asked.state,
-        "resting": RESTING,
-        "unfinished": [state.value for state in run_list.UNFINISHED],
+        "states": RESTING,
+        "names": [state.value for state in run_list.UNFINISHED],
     }
-    return stamp(sql, asked_for(user) | placed(asked.before, asked.after) | wanted)
+    return stamp_of_list(sql, asked_for(user) | placed(asked.before, asked.after) | wanted)
 
 
 # --- events -----------------------------------------------------------------------------------
 
 TO_ACT_ON = "NOT (state = 'matched') AND dismissed_at IS NULL"
 KIND = f"CASE WHEN ambiguous_at IS NOT NULL THEN '{AMBIGUOUS}' ELSE state END"
-OF_SOURCE = "FROM workflows_eventsource WHERE slug = %(source)s"
+OF_SOURCE = "FROM workflows_eventsource WHERE slug = %(slug)s"
 GIVEN = f"(SELECT wait_id FROM workflows_match WHERE event_id = {PAGE})"  # noqa: S608
 TALLY = f"""
     (SELECT string_agg(concat(kind, number), ' ' ORDER BY kind) FROM (
@@ -149,17 +149,18 @@ def inbox_stamp(user: User, asked: events_asked.Asked) -> Stamp:
     page = page_of("workflows_event", "state", " AND ".join(chosen) or "true", place)
     sql = (
         f"WITH {VISIBLE_TENANTS}, {page}"
-        f" SELECT statement_timestamp(), md5(concat_ws(' ', {', '.join(INBOX)}))"
+        f" SELECT statement_timestamp() AS now, md5(concat_ws(' ', {', '.join(INBOX)})) AS rows"
     )
-    wanted = {"state": asked.state, "source": asked.source, "since": asked.since}
-    return stamp(sql, asked_for(user) | placed(*place) | wanted)
+    wanted = {"state": asked.state, "slug": asked.source, "since": asked.since}
+    return stamp_of_list(sql, asked_for(user) | placed(*place) | wanted)
 
 
 # --- workers ----------------------------------------------------------------------------------
 
 SHOWN = """
     ANY (ARRAY(
-        SELECT id FROM workflows_worker WHERE seen_at > statement_timestamp() - %(lately)s
+        SELECT id FROM workflows_worker
+        WHERE seen_at > statement_timestamp() - make_interval(secs => %(lately)s)
         UNION SELECT lease_owner FROM workflows_run WHERE state = 'running'
     ))"""
 OF_VISIBLE = f"FROM workflows_run WHERE tenant_id IN {VISIBLE}"
@@ -167,18 +168,20 @@ WORKERS = (
     version_of("workflows_tenant", f"it.id IN {VISIBLE}"),
     version_of("workflows_worker", f"it.id = {SHOWN}"),
     version_of("workflows_run", f"it.state = 'running' AND it.tenant_id IN {VISIBLE}"),
-    "(SELECT count(*) FROM workflows_worker WHERE seen_at > statement_timestamp() - %(lease)s)",
+    "(SELECT count(*) FROM workflows_worker"
+    " WHERE seen_at > statement_timestamp() - make_interval(secs => %(lease)s))",
     f"(SELECT count(*) {OF_VISIBLE} AND state = 'ready')",
     f"(SELECT count(*) {OF_VISIBLE} AND state = 'running'"
     " AND lease_expires_at <= statement_timestamp())",
 )
 OF_WORKERS = (
     f"WITH {VISIBLE_TENANTS}"
-    f" SELECT statement_timestamp(), md5(concat_ws(' ', {', '.join(WORKERS)}))"
+    f" SELECT statement_timestamp() AS now, md5(concat_ws(' ', {', '.join(WORKERS)})) AS rows"
 )
 
 
 def workers_stamp(user: User) -> Stamp:
     """Of the page of workers for `user`. While one is alive it says so every few seconds."""
-    lease = timedelta(seconds=settings.ROMULUS_LEASE_SECONDS)
-    return stamp(OF_WORKERS, asked_for(user) | {"lease": lease, "lately": worker_list.LATELY})
+    lately = worker_list.LATELY.total_seconds()
+    asked = {"lease": float(settings.ROMULUS_LEASE_SECONDS), "lately": lately}
+    return stamp(OF_WORKERS, asked_for(user) | asked)

@@ -173,7 +173,9 @@ def scope(asked: Asked) -> tuple[Filter, ...]:
 
 
 def unfinished_counts(runs: QuerySet[Run]) -> dict[str, int]:
-    counted = runs.filter(state__in=UNFINISHED).values("state").annotate(count=Count("pk"))
+    # An index has those that are not finished; their state alone does not lead to it.
+    among = runs.filter(finished_at=None, state__in=UNFINISHED)
+    counted = among.values("state").annotate(count=Count("pk"))
     return dict(counted.values_list("state", "count"))
 
 

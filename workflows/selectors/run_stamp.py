@@ -15,7 +15,7 @@ from workflows.selectors.run_parts import RunParts, rows_of_parts
 from workflows.selectors.stamps import READER, REDRAWN_EVERY, TEAM, Stamp, stamp, version_of
 
 # Of a run that is not over: whether only what comes from elsewhere, or its time, moves it.
-RESTS = """state = ANY (%(resting)s) AND cancel_asked_at IS NULL
+RESTS = """state = ANY (%(states)s) AND cancel_asked_at IS NULL
             AND (wake_at IS NULL OR wake_at > statement_timestamp())
             AND coalesce(failure ->> 'reason' NOT IN ('children', 'turn'), true)"""
 RESTING = [RunState.HELD.value, RunState.WAITING.value]
@@ -56,8 +56,8 @@ STAMP = """
         SELECT tenant_id, parent_id, {rests} AS rests
         FROM workflows_run WHERE id = %(run)s
     )
-    SELECT statement_timestamp(),
-        CASE WHEN (SELECT rests FROM run) THEN md5(concat_ws(' ', {rows})) ELSE '' END
+    SELECT statement_timestamp() AS now,
+        CASE WHEN (SELECT rests FROM run) THEN md5(concat_ws(' ', {rows})) ELSE '' END AS rows
 """
 
 
@@ -67,7 +67,7 @@ def run_stamp(user: User, run: UUID) -> Stamp:
     A run that is at work, or waits for others, moves by itself.
     """
     sql = STAMP.format(team=TEAM, rests=RESTS, rows=", ".join((*ROWS, *rows_of_parts())))
-    asked = {"user": user.pk, "run": run, "object": f"run:{run}", "resting": RESTING}
+    asked = {"user": user.pk, "run": run, "object": f"run:{run}", "states": RESTING}
     return stamp(sql, asked)
 
 

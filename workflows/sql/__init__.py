@@ -50,6 +50,11 @@ def fetch(name: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
     statement = STATEMENTS[name]
     if LIMIT in statement.parameters:
         statement = limited(name, parameters[LIMIT])
+    return fetch_of(statement, parameters)
+
+
+def fetch_of(statement: Statement, parameters: dict[str, Any]) -> list[Row]:
+    """The same for a statement that is not in the file."""
     # Looked up once: `connection` would look for itself at each of these.
     own = connections[DEFAULT_DB_ALIAS]
     own.close_if_health_check_failed()

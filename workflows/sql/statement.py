@@ -34,20 +34,20 @@ PARAMETER = re.compile(r"%\((\w+)\)s")
 TYPES = {
     name: kind
     for kind, names in {
-        "uuid": "run worker attempt next_attempt tenant parent source event wait",
+        "uuid": "run worker attempt next_attempt tenant parent source event wait operation",
         "uuid[]": "runs attempts waits matches workers",
         "text": "state step workflow next_step attempt_state form error parent_step"
-        " event_id type correlation content_type encoding problem by reason patience",
-        "text[]": "types names steps inputs labels start_keys states failures",
-        "int": "batch visit next_visit number tries parent_visit needed session",
-        "int[]": "versions places",
+        " event_id type correlation content_type encoding problem by reason patience object slug",
+        "text[]": "types names steps inputs labels start_keys states failures apps",
+        "int": "batch visit next_visit number tries parent_visit needed session user",
+        "int[]": "versions places users",
         "bigint": "fence",
         "bigint[]": "keys",
-        "bool": "ambiguous shared",
+        "bool": "ambiguous shared superuser",
         "bytea": "body",
         # In seconds; those that each step sends as an interval, which costs the server less.
         "interval": "next_timeout next_lease",
-        "float8": "lease missing again delay purge_after broker_away swept within",
+        "float8": "lease missing again delay purge_after broker_away swept within lately",
         "float8[]": "timeouts",
         "jsonb": "output failure",
         "timestamptz": "claimed_at wake_at received_at deadline",

@@ -40,7 +40,7 @@ def events(request: SignedIn) -> HttpResponse:
     asked = asked_by(request)
     user, before = request.user, Seen.by(request)
     fragment = next((name for name in FRAGMENTS if asks_for(request, name)), "")
-    stamp = inbox_stamp(user, asked)
+    stamp = inbox_stamp(user, asked).read_in(request.profile.zone)
     if fragment == "inbox" and before.is_of(stamp):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     visible = access.visible_tenants(user)

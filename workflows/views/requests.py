@@ -58,34 +58,37 @@ class Seen:
     Attributes:
         rows: what the page was made of (`workflows.selectors.stamps`).
         until: when it changes though no row does, in seconds of the epoch.
+        told: in which zone, and on which day there, its times are told.
         shown: what it showed of what matters.
     """
 
     rows: str = ""
     until: int = 0
+    told: str = ""
     shown: str = ""
 
     @classmethod
     def of(cls, stamp: Stamp, until: datetime, shown: str) -> Self:
-        return cls(stamp.rows, int(until.timestamp()), shown)
+        return cls(stamp.rows, int(until.timestamp()), stamp.told, shown)
 
     def __str__(self) -> str:
-        return f"{self.rows}.{self.until}.{self.shown}"
+        return f"{self.rows}.{self.until}.{self.told}.{self.shown}"
 
     @classmethod
     def by(cls, request: SignedIn) -> Self:
-        rows, _, rest = request.GET.get("seen", "").partition(".")
-        until, _, shown = rest.partition(".")
-        return cls(rows, int(until) if until.isdecimal() and len(until) < MOST_DIGITS else 0, shown)
+        rows, until, told, shown = (*request.GET.get("seen", "").split(".", 3), "", "", "")[:4]
+        known = until.isdecimal() and len(until) < MOST_DIGITS
+        return cls(rows, int(until) if known else 0, told, shown)
 
     def is_of(self, stamp: Stamp) -> bool:
         """Whether the page is what it was; not known of one that moves by itself."""
-        return bool(stamp.rows) and self.rows == stamp.rows and stamp.now.timestamp() < self.until
+        same = (self.rows, self.told) == (stamp.rows, stamp.told)
+        return bool(stamp.rows) and same and stamp.now.timestamp() < self.until
 
     def shows(self, known: Self) -> bool:
         """Whether what is `known` now is on the page already, of one that moves by itself; any
         other is given its new stamp."""
-        return not known.rows and self.shown == known.shown
+        return not known.rows and (self.told, self.shown) == (known.told, known.shown)
 
 
 def nothing_new(request: SignedIn, seen: str) -> HttpResponse | None:

@@ -27,7 +27,8 @@ from workflows.views.tables import Exported, as_table
 def runs(request: SignedIn) -> HttpResponse:
     """The runs that this person may see, newest first."""
     asked, before = asked_by(request), Seen.by(request)
-    polled, stamp = asks_for(request, "runs"), runs_stamp(request.user, asked)
+    polled = asks_for(request, "runs")
+    stamp = runs_stamp(request.user, asked).read_in(request.profile.zone)
     if polled and before.is_of(stamp):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     now = stamp.now.astimezone(request.profile.zone)
@@ -60,7 +61,7 @@ def asked_by(request: SignedIn) -> Asked:
 def run(request: SignedIn, run: UUID) -> HttpResponse:
     """One run, or what is new of it."""
     polled, before = asks_for(request, "live"), Seen.by(request)
-    stamp = run_stamp(request.user, run)
+    stamp = run_stamp(request.user, run).read_in(request.profile.zone)
     if polled and before.is_of(stamp):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     found = access.run_for(request.user, run)

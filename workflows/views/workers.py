@@ -22,7 +22,7 @@ from workflows.worker_pages import WorkersPage
 def workers(request: SignedIn) -> HttpResponse:
     """Names no run that this person may not see; who may see no runs is told of no worker."""
     polled, before = asks_for(request, "workers"), Seen.by(request)
-    stamp = workers_stamp(request.user)
+    stamp = workers_stamp(request.user).read_in(request.profile.zone)
     if polled and before.is_of(stamp):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     if access.visible_tenants(request.user).exists():
