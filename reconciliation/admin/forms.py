@@ -92,6 +92,12 @@ class ProviderForm(ProviderFormBase):
             "nothing is sent.",
         }
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        for name in ("replay_trust", "look_up_trust"):
+            # A form that was open while trust was taken away is not to give it back unseen.
+            self.fields[name].show_hidden_initial = True
+
     def clean_dashboard_url(self) -> str:
         pattern: str = self.cleaned_data["dashboard_url"]
         problem = pattern_problem(pattern) if pattern else ""

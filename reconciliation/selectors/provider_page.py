@@ -116,6 +116,7 @@ def provider_page(provider: Provider, user: User, now: datetime) -> ProviderPage
         contract=sheet_of(provider, contract, now) if contract else None,
         contradicted_at=provider.contradicted_at,
         contradiction=provider.contradiction,
+        review_url=reverse("provider_review", args=[provider.slug]),
         queues=tuple(queue_of(queue, user) for queue in queues),
         runbook=runbook_of(provider, contract) if contract else None,
         rehearsals=tuple(rehearsal_row(row) for row in latest),

@@ -22,12 +22,12 @@ from reconciliation.core.states import EvidenceKind
 from reconciliation.models import Evidence, Operation, Provider
 from reconciliation.models.evidence import DUPLICATE_AUDIT
 from reconciliation.sealing import unseal
+from reconciliation.services.contradictions import contradict
 from reconciliation.services.holds import locked_state, open_later_conflict
 from reconciliation.services.ledger import WITH_PROVIDER
 from reconciliation.services.pacing import count_turn
 from reconciliation.services.providers import contract_of
 from reconciliation.services.reconcile import asked
-from reconciliation.services.records import contradict
 from workflows.failpoints import failpoint
 from workflows.services.clock import database_now
 
