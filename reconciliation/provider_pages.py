@@ -4,6 +4,10 @@
 - `providers` answers `providers.html` with {"page": ProvidersPage, "now"}.
 - `provider` (slug) answers `provider.html` with {"page": ProviderPage, "seen", "now"}; to target
   `live` `_provider_refreshed.html`, or 204 when `?seen=` equals `seen`; 404 for who may not see it.
+- `provider_review` (slug) answers `provider_review.html` with {"page": ReviewPage, "form",
+  "errors", "overtaken", "now"} and changes nothing. POST: 303 to `provider` once it is reviewed;
+  422 with what was typed when it was refused; 409 when somebody was first or it broke its contract
+  once more; 403 for who may not.
 """
 
 from __future__ import annotations
@@ -169,6 +173,7 @@ class ProviderPage:
     contract: ContractSheet | None
     contradicted_at: datetime | None
     contradiction: str
+    review_url: str
     queues: Sequence[QueueOwners]
     runbook: Runbook | None
     rehearsals: Sequence[RehearsalRow]
@@ -179,3 +184,28 @@ class ProviderPage:
     @property
     def ready(self) -> int:
         return sum(not part.lacks for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRow:
+    operation: Link
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewPage:
+    """What broke a provider's contract, and what a review of that does.
+
+    `shown` stands for what is reviewed; it is empty where nothing is. `why_not` is empty for who
+    may review it. `held` counts the holds for it that the reader may see, `rows` are the first.
+    """
+
+    name: str
+    slug: str
+    contradicted_at: datetime | None
+    contradiction: str
+    shown: str
+    trust: str
+    held: int
+    rows: Sequence[HeldRow]
+    why_not: str

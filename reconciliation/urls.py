@@ -19,6 +19,7 @@ from reconciliation.views import (
     operations,
     overview,
     profile,
+    provider_review,
     providers,
     review,
     review_bulk,
@@ -64,6 +65,7 @@ urlpatterns: list[URLPattern] = [
     path("dispatch/change/", dispatch.dispatch_change, name="dispatch_change"),
     path("providers/", providers.providers, name="providers"),
     path("providers/<slug:slug>/", providers.provider, name="provider"),
+    path("providers/<slug:slug>/review/", provider_review.provider_review, name="provider_review"),
     # /runs/<id>/hold/
     path("runs/<uuid:run>/hold/", held_runs.held_run, name="held_run"),
     path("runs/<uuid:run>/hold/decide/", held_runs.held_run_decide, name="held_run_decide"),

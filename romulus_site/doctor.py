@@ -189,7 +189,7 @@ def provider_found(provider: Provider) -> Finding:
     if missing:
         return wrong(part, f"Nothing is sent. It lacks {'; '.join(missing)}.", "Set it up.")
     if provider.contradicted_at is not None:
-        helps = "Review its contract, then clear the contradiction in the admin."
+        helps = "Review its contract, and say so on its page in the console."
         return wrong(part, f"It broke its contract: {provider.contradiction}.", helps)
     if contract is not None and is_overdue(contract, database_now()):
         helps = "Read the provider's pages again, and add a version."

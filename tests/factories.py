@@ -86,6 +86,7 @@ def ready_provider(slug: str, base_url: str = "http://127.0.0.1:9", **fields: An
         "visible_parameters": ["order", "amount", "currency", "name", "size", "zone", "ticket"],
         "replay_trust": "shown by the tests",
         "look_up_trust": "shown by the tests",
+        "look_ups_per_second": 1000,  # a test that is not about the pace need not wait for a turn
         "default_queue": queue,
     }
     state = fields.pop("dispatch", Dispatch.ON)

@@ -154,6 +154,8 @@ KNOWN = frozenset(
         "after_test",
         "before_duplicate",  # two effects of one operation are put on record
         "after_duplicate",
+        "before_contract_review",  # the stop of repeats to a provider ends
+        "after_contract_review",
     }
 )
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Any
 
 from reconciliation.adapters.declared import ActionSettings, id_at, is_id, search
@@ -19,7 +20,14 @@ from workflows.core.words import HIDDEN, storable
 LONGEST_RETRY_AFTER_SECONDS = 86_400.0
 # What an error code looks like; any other text of a provider's is not ours to show.
 CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+# How AWS says so, with statuses of every kind.
+THROTTLES = frozenset({"RequestLimitExceeded", "SlowDown", "Throttling", "ThrottlingException"})
 SHORTEST_SECRET = 6  # parts of a credential below this are words
+
+
+def is_throttled(got: Exchange, code: str | None = None) -> bool:
+    """Whether the provider says that it was asked too often."""
+    return got.status == HTTPStatus.TOO_MANY_REQUESTS or code in THROTTLES
 
 
 def retry_after(got: Exchange) -> float | None:

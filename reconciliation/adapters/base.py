@@ -83,10 +83,11 @@ class Transmitted:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """The provider could not be asked."""
+    """The provider could not be asked. `throttled`: it was asked too often, it says."""
 
     detail: str
     retry_after_seconds: float | None = None
+    throttled: bool = False
 
 
 @dataclass(frozen=True)

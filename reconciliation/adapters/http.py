@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from reconciliation.adapters.answers import found, in_words, retry_after
+from reconciliation.adapters.answers import found, in_words, is_throttled, retry_after
 from reconciliation.adapters.base import Prepared, Transmitted, Unavailable, Verified
 from reconciliation.adapters.declared import (
     ActionSettings,
@@ -245,7 +245,7 @@ class HttpAdapter(OverHttp):
         if got.status is None:
             return Unavailable(got.problem)
         if got.status != OK or got.document is None:
-            return Unavailable(f"it answered {got.status}", retry_after(got))
+            return Unavailable(f"it answered {got.status}", retry_after(got), is_throttled(got))
         return got.document
 
     def headers(self, _operation: UUID | None, _transmission: UUID | None) -> dict[str, str]:

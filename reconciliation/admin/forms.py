@@ -74,6 +74,7 @@ class ProviderForm(ProviderFormBase):
             "visible_parameters",
             "replay_trust",
             "look_up_trust",
+            "look_ups_per_second",
             "default_queue",
         )
         help_texts = {
@@ -85,9 +86,17 @@ class ProviderForm(ProviderFormBase):
             "other is stored as a digest alone.",
             "replay_trust": TRUST,
             "look_up_trust": TRUST,
+            "look_ups_per_second": "At most so often it is asked what became of writes, by all "
+            "workers together; less where its contract documents less.",
             "default_queue": "Takes its holds where no other queue does. Without an owner there, "
             "nothing is sent.",
         }
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        for name in ("replay_trust", "look_up_trust"):
+            # A form that was open while trust was taken away is not to give it back unseen.
+            self.fields[name].show_hidden_initial = True
 
     def clean_dashboard_url(self) -> str:
         pattern: str = self.cleaned_data["dashboard_url"]

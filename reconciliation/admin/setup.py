@@ -58,7 +58,7 @@ class ProviderAdmin(Guarded):
             },
         ),
         ("Contract", {"fields": ("contract_version", "contract_shown", "contradicted")}),
-        ("Trust", {"fields": ("replay_trust", "look_up_trust")}),
+        ("Trust", {"fields": ("replay_trust", "look_up_trust", "look_ups_per_second")}),
         ("Review", {"fields": ("default_queue", "visible_parameters")}),
     )
 

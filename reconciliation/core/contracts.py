@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from reconciliation.core.errors import InvalidContract
 
 Seconds = Annotated[int, Field(ge=0)]
+LEAST_PER_SECOND, MOST_PER_SECOND = 0.01, 1000.0
+PerSecond = Annotated[float, Field(ge=LEAST_PER_SECOND, le=MOST_PER_SECOND)]
 
 
 class Strict(BaseModel):
@@ -70,6 +72,13 @@ class ReplayRule(Strict):
         return self
 
 
+class LookUpRate(Strict):
+    """How often the provider documents that it may be asked, and where that was read."""
+
+    per_second: PerSecond
+    source: Source
+
+
 class LookUpRule(Strict):
     """How the provider can be asked what became of an operation.
 
@@ -79,12 +88,14 @@ class LookUpRule(Strict):
         visibility_lag_seconds: a record may be invisible for so long after it was made.
         absence_proof_after_seconds: from so long after the last byte could have arrived, finding
             nothing proves that nothing was done. None: it never does.
+        rate: how often it may be asked this way. None: nothing is documented.
     """
 
     by: str = ""
     marker: Annotated[str, Field(min_length=1)]
     visibility_lag_seconds: Seconds
     absence_proof_after_seconds: Seconds | None = None
+    rate: LookUpRate | None = None
 
 
 class Meaning(StrEnum):

@@ -15,6 +15,7 @@ RomulusError
     ├── DecisionPointUnasked   an external decision point is to be asked first; names it
     ├── NotYoursToGive         a right that whoever would give it does not hold
     ├── CaseMoved              somebody was first with an assignment, or the case was settled
+    ├── ContradictionMoved     a provider's broken contract was reviewed, or broken once more
     ├── DispatchTurnedOff      between the decision to send and the send
     └── RunCancelled           likewise
 """
@@ -60,6 +61,10 @@ class InvalidRequest(UsageError):
 
 class CaseMoved(Conflict):
     """Somebody was first with this case."""
+
+
+class ContradictionMoved(Conflict):
+    """What a review of a broken contract was about has changed."""
 
 
 class AlreadyDecided(Conflict):

@@ -271,6 +271,7 @@ class WaitReason(StrEnum):
     IN_FLIGHT = "in_flight"
     PAUSE = "pause"
     LOOK_UP_LATER = "look_up_later"
+    AT_PACE = "at_pace"
     VERIFY_LATER = "verify_later"
     DISPATCH = "dispatch"
 
@@ -279,6 +280,7 @@ WAIT_SENTENCES: dict[WaitReason, str] = {
     WaitReason.IN_FLIGHT: "A send may still be on its way; until it cannot be, nothing is sent.",
     WaitReason.PAUSE: "The next send is due after a pause.",
     WaitReason.LOOK_UP_LATER: "The outcome is not known yet; the provider is asked again soon.",
+    WaitReason.AT_PACE: "It is asked about in its turn, at the provider's pace.",
     WaitReason.VERIFY_LATER: "It took effect; its result is checked again soon.",
     WaitReason.DISPATCH: "Dispatch is not on: nothing is sent until somebody turns it on.",
 }

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from reconciliation.core.contracts import AnswerRule, Contract, LookUpRule, Meaning, Retry
 from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
+from reconciliation.core.pacing import rate_of
 from reconciliation.core.reason_words import reason_words
 
 NEVER_ALONE = "a person's word counts only beside such proof, or while a key guards a repeat"
@@ -21,6 +22,7 @@ class RestsOn(StrEnum):
     DOCUMENTS = "documents"
     REPLAY = "replay"  # a claim that is used only once it was shown, or accepted in writing
     LOOK_UP = "look_up"  # the same
+    RATE = "rate"  # documented, with a source of its own
     OURS = "ours"  # set here, whatever the provider says
 
 
@@ -106,7 +108,20 @@ def ask(contract: Contract) -> Question:
 def way_in_words(rule: LookUpRule) -> str:
     by = f"by {rule.by}, " if rule.by else ""
     lag = rule.visibility_lag_seconds
-    return f"{by}marked by {rule.marker}, {f'up to {span(lag)} late' if lag else 'at once'}"
+    late = f"up to {span(lag)} late" if lag else "at once"
+    rate = f", at most {rule.rate.per_second:g} times a second" if rule.rate else ""
+    return f"{by}marked by {rule.marker}, {late}{rate}"
+
+
+def pace(contract: Contract, own: float) -> Question:
+    """How fast a provider is asked that may be asked `own` times a second, as is set here."""
+    rate = rate_of(own, contract)
+    return Question(
+        "How fast do we ask?",
+        f"At most {rate:g} look-ups a second, by all workers together.",
+        "Each waits its turn; one whose protection ends before that is asked about in time.",
+        RestsOn.OURS if rate == own else RestsOn.RATE,
+    )
 
 
 def proof(contract: Contract) -> Question:

@@ -13,7 +13,7 @@ from reconciliation.models.notification import Channel, Delivery, Digest, Messag
 from reconciliation.models.operation import Operation
 from reconciliation.models.profile import Profile
 from reconciliation.models.proposal import DecisionProposal, ProposalEnd
-from reconciliation.models.provider import ContractVersion, Provider
+from reconciliation.models.provider import ContractVersion, LookUpPace, Provider
 from reconciliation.models.queue import ReviewQueue
 from reconciliation.models.rehearsal import Rehearsal, Sandbox
 from reconciliation.models.reset import PasswordReset
@@ -43,6 +43,7 @@ __all__ = [
     "DispatchStop",
     "Evidence",
     "Hold",
+    "LookUpPace",
     "Message",
     "Notification",
     "Operation",

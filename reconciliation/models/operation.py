@@ -45,6 +45,8 @@ class Operation(models.Model):
     send_again_at = models.DateTimeField(null=True)
     # When Romulus looks at it next by itself; null while a worker or a person has it.
     due_at = models.DateTimeField(null=True)
+    # When its provider may be asked about it, of the turns that are given out; used once.
+    turn_at = models.DateTimeField(null=True)
     # The one in whose place a person had this one opened, and the one whose effect it takes back.
     supersedes = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, related_name="replacements"

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
-from reconciliation.core.contracts import Contract, parse_contract
+from reconciliation.core.contracts import (
+    LEAST_PER_SECOND,
+    MOST_PER_SECOND,
+    Contract,
+    parse_contract,
+)
 from reconciliation.core.facts import Dispatch
 from workflows.models.ids import new_id
 
@@ -55,6 +62,12 @@ class Provider(models.Model):
     # accepted it in writing. Empty: the claim is not used.
     replay_trust = models.CharField(max_length=300, blank=True)
     look_up_trust = models.CharField(max_length=300, blank=True)
+    # At most, by all workers together; a contract that documents less counts (`core.pacing`).
+    look_ups_per_second = models.FloatField(
+        default=10,
+        db_default=10,
+        validators=[MinValueValidator(LEAST_PER_SECOND), MaxValueValidator(MOST_PER_SECOND)],
+    )
     contradicted_at = models.DateTimeField(null=True, blank=True)
     contradiction = models.CharField(max_length=300, blank=True)
     default_queue = models.ForeignKey(
@@ -66,6 +79,15 @@ class Provider(models.Model):
     )
 
     class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="provider_look_up_rate",
+                condition=Q(
+                    look_ups_per_second__gte=LEAST_PER_SECOND,
+                    look_ups_per_second__lte=MOST_PER_SECOND,
+                ),
+            )
+        ]
         permissions = [
             ("pause_dispatch", "Can turn dispatch off and on"),
             ("configure", "Can set it up"),
@@ -80,3 +102,16 @@ class Provider(models.Model):
         (`services.dispatch`). Reads `stops`, which lists fetch beforehand."""
         own = (stop for stop in self.stops.all() if stop.tenant_id is None and not stop.action)
         return next((Dispatch(stop.state) for stop in own), Dispatch.ON)
+
+
+class LookUpPace(models.Model):
+    """When a provider may be asked next. Apart from its provider, which people save as a whole."""
+
+    provider = models.OneToOneField(
+        Provider, on_delete=models.CASCADE, primary_key=True, related_name="pace"
+    )
+    next_at = models.DateTimeField()
+    paused_until = models.DateTimeField(null=True)  # as the provider itself wants it
+
+    def __str__(self) -> str:
+        return f"{self.provider_id}, next at {self.next_at}"

@@ -201,6 +201,8 @@ def contradicted(message: Message, notification: Notification) -> Letter:
     lede = (
         f"{provider.name} was seen to break its contract: {provider.contradiction} Nothing is "
         "repeated to it until somebody has reviewed that."
+        if provider.contradicted_at is not None
+        else f"{provider.name} was seen to break its contract, and somebody has reviewed that."
     )
     url = absolute(reverse("provider", args=[provider.slug]))
     subject = f"{provider.name} broke its contract"

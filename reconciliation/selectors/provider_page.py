@@ -17,6 +17,7 @@ from reconciliation.core.runbook import (
     Question,
     RestsOn,
     evidence_lines,
+    pace,
     possible_holds,
     questions,
 )
@@ -115,6 +116,7 @@ def provider_page(provider: Provider, user: User, now: datetime) -> ProviderPage
         contract=sheet_of(provider, contract, now) if contract else None,
         contradicted_at=provider.contradicted_at,
         contradiction=provider.contradiction,
+        review_url=reverse("provider_review", args=[provider.slug]),
         queues=tuple(queue_of(queue, user) for queue in queues),
         runbook=runbook_of(provider, contract) if contract else None,
         rehearsals=tuple(rehearsal_row(row) for row in latest),
@@ -145,16 +147,24 @@ def sheet_of(provider: Provider, contract: Contract, now: datetime) -> ContractS
     return ContractSheet(
         version=f"{contract.slug} v{contract.version}",
         name=contract.name,
-        questions=tuple(
-            ContractLine(line.asks, line.answer, line.so, known_by(line, provider, contract))
-            for line in questions(contract)
-        ),
+        questions=lines_of(provider, contract),
         reviewed=reviewed(contract),
         overdue=is_overdue(contract, now),
         scope=", ".join(contract.scope),
         sources=tuple(source_of(source) for source in contract.sources),
         unverified=contract.unverified,
         notes=contract.notes,
+    )
+
+
+def lines_of(provider: Provider, contract: Contract) -> tuple[ContractLine, ...]:
+    """What the contract says, and how fast this provider is asked."""
+    asked = list(questions(contract))
+    if contract.look_up is not None:
+        asked.append(pace(contract, provider.look_ups_per_second))
+    return tuple(
+        ContractLine(line.asks, line.answer, line.so, known_by(line, provider, contract))
+        for line in asked
     )
 
 
@@ -171,6 +181,8 @@ def known_by(line: Question, provider: Provider, contract: Contract) -> str:
             return "our own setting"
         case RestsOn.DOCUMENTS:
             return documented
+        case RestsOn.RATE if contract.look_up is not None and contract.look_up.rate is not None:
+            return SAID[contract.look_up.rate.source.evidence]
         case claim:
             return claims[claim] or f"{documented}; not used: never shown here, nor accepted"
 

@@ -22,11 +22,12 @@ from reconciliation.core.states import EvidenceKind
 from reconciliation.models import Evidence, Operation, Provider
 from reconciliation.models.evidence import DUPLICATE_AUDIT
 from reconciliation.sealing import unseal
+from reconciliation.services.contradictions import contradict
 from reconciliation.services.holds import locked_state, open_later_conflict
 from reconciliation.services.ledger import WITH_PROVIDER
+from reconciliation.services.pacing import count_turn
 from reconciliation.services.providers import contract_of
 from reconciliation.services.reconcile import asked
-from reconciliation.services.records import contradict
 from workflows.failpoints import failpoint
 from workflows.services.clock import database_now
 
@@ -80,11 +81,18 @@ def find_duplicates(
             audit.not_listed += 1
             continue
         began = time.monotonic()
+        wait_for_turn(operation)
         look(operation, audit)
         if (audit.asked + audit.unanswered) % BATCH == 0:
             say(f"{audit.asked + audit.unanswered} asked for, {len(audit.doubles)} double")
         time.sleep(max(0.0, 1 / per_second - (time.monotonic() - began)))
     return audit
+
+
+def wait_for_turn(operation: Operation) -> None:
+    """Behind whatever reconciliation asks of the same provider: an audit is in no hurry."""
+    turn = count_turn(operation)
+    time.sleep(max(0.0, (turn - database_now()).total_seconds()))
 
 
 def sent_operations(provider: Provider | None, since: timedelta) -> Iterator[Operation]:

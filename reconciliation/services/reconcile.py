@@ -34,8 +34,10 @@ from reconciliation.sealing import unseal
 from reconciliation.services.facts import load_facts
 from reconciliation.services.holds import close_by_proof, open_operation_hold, run_of
 from reconciliation.services.ledger import WITH_PROVIDER
+from reconciliation.services.pacing import at_pace, count_turn, leave_alone
 from reconciliation.services.providers import adapter_of, contract_of, is_in_scope
 from reconciliation.services.records import add_record_evidence, intended_by
+from workflows.core.durations import moment
 from workflows.core.states import RunState
 from workflows.core.words import storable
 from workflows.failpoints import failpoint
@@ -87,16 +89,24 @@ def reconcile(operation_id: UUID) -> None:
         ask_and_follow(operation)
 
 
-def ask_and_follow(operation: Operation) -> None:
-    """Ask until there is nothing to ask now, then follow what is known."""
+def ask_and_follow(operation: Operation, *, asked: bool = False) -> None:
+    """Ask until there is nothing to ask now, then follow what is known.
+
+    Args:
+        asked: it was just looked up; the turn of that is good for checking what was found.
+    """
     while True:
         facts = load_facts(operation)
         move = decide(facts, database_now())
+        if isinstance(move, LookUp) or (isinstance(move, Verify) and not asked):
+            move = at_pace(operation, facts, move)
         match move:
             case LookUp():
                 look_up(operation)
+                asked = True
             case Verify(resource):
                 verify(operation, resource)
+                asked = False
             case _:
                 follow(operation, move, facts.missing)
                 return
@@ -105,12 +115,14 @@ def ask_and_follow(operation: Operation) -> None:
 def ask_again(operation_id: UUID) -> None:
     """Look an operation up now because a person asks, and follow what is found.
 
-    Also for a held operation: proof that arrives closes its hold by itself.
+    Also for a held operation: proof that arrives closes its hold by itself. It waits for no turn,
+    but counts as one: whatever has none yet comes after it.
     """
     operation = load(operation_id)
     if can_be_asked(operation):
+        count_turn(operation)
         look_up(operation)
-        ask_and_follow(operation)
+        ask_and_follow(operation, asked=True)
 
 
 def can_be_asked(operation: Operation) -> bool:
@@ -152,7 +164,10 @@ def follow_held(run: Run, operation: Operation, move: Move) -> None:
             Operation.objects.move(operation, OperationState.APPLIED, due_at=None)
         wake(run)
     else:
-        Operation.objects.filter(pk=operation.pk).update(due_at=None)
+        changes: dict[str, datetime | None] = {"due_at": None}
+        if isinstance(move, Wait) and move.reason is WaitReason.AT_PACE:
+            changes |= parked_until(move.until, move.reason)  # it is still to be asked about
+        Operation.objects.filter(pk=operation.pk).update(**changes)
 
 
 def proven(operation: Operation) -> bool:
@@ -162,10 +177,9 @@ def proven(operation: Operation) -> bool:
 def follow_parked(run: Run, operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
     match move:
         case Wait(until, reason):
-            due = look_again_at(until, reason)
-            Operation.objects.filter(pk=operation.pk).update(due_at=due)
+            Operation.objects.filter(pk=operation.pk).update(**parked_until(until, reason))
             # What it waited for may be over, and it waits for something else now.
-            failure = {"reason": str(reason), "message": WAIT_SENTENCES[reason]}
+            failure = {"reason": str(reason), "message": wait_message(until, reason)}
             Run.objects.unchanged(run).update(failure=failure)
         case Hold(reason):
             hold = open_operation_hold(operation, reason, missing)
@@ -175,6 +189,18 @@ def follow_parked(run: Run, operation: Operation, move: Move, missing: tuple[str
         case _:
             Operation.objects.filter(pk=operation.pk).update(due_at=None)
             wake(run)
+
+
+def parked_until(until: datetime | None, reason: WaitReason) -> dict[str, datetime]:
+    """What is written of an operation that waits: when it is looked at, and its turn, if any."""
+    due = look_again_at(until, reason)
+    return {"due_at": due, "turn_at": due} if reason is WaitReason.AT_PACE else {"due_at": due}
+
+
+def wait_message(until: datetime | None, reason: WaitReason) -> str:
+    if reason is not WaitReason.AT_PACE or until is None:
+        return WAIT_SENTENCES[reason]
+    return f"{WAIT_SENTENCES[reason]} Its turn is at {moment(until, database_now())}."
 
 
 def look_again_at(until: datetime | None, reason: WaitReason) -> datetime:
@@ -248,10 +274,13 @@ def asked(
         return Unavailable("the provider is set up for another account, address or credential")
     try:
         adapter = adapter_of(operation.provider, contract)
-        return question(adapter, contract.timeout.total_seconds())
+        answer = question(adapter, contract.timeout.total_seconds())
     except Exception as error:
         log.exception("operation.not_asked")
         return Unavailable(f"it could not be asked ({type(error).__name__})")
+    if isinstance(answer, Unavailable) and (answer.throttled or answer.retry_after_seconds):
+        leave_alone(operation.provider, answer.retry_after_seconds)
+    return answer
 
 
 def add_found(operation: Operation, records: list[Found], asked_at: datetime) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import structlog
+from django.db.models import Q
 
 from reconciliation.adapters.base import Prepared
 from reconciliation.core.matching import (
@@ -22,15 +22,13 @@ from reconciliation.core.matching import (
     compare,
 )
 from reconciliation.core.states import EvidenceKind, OperationState
-from reconciliation.models import Evidence, Operation, Provider, Transmission
+from reconciliation.models import Evidence, Operation, Transmission
+from reconciliation.models.evidence import DUPLICATE_AUDIT
 from reconciliation.sealing import REDACTED, unseal
-from reconciliation.services.audit import add_entry
+from reconciliation.services.contradictions import contradict
 from reconciliation.services.holds import locked_state, open_later_conflict
-from reconciliation.services.telling import tell_contradicted
 from workflows.core.words import storable
 from workflows.services.clock import database_now
-
-log = structlog.get_logger(__name__)
 
 
 def compare_record(operation: Operation, record: Found | None) -> Comparison | None:
@@ -65,7 +63,7 @@ def add_record_evidence(
     conflicts = bool(broken) or not fits
     # What was given up with its outcome open, and proves to have been done, is news as well.
     for_later = state.is_settled and (conflicts or was_given_up_unseen(operation, state))
-    if broken:
+    if broken and not is_known(operation, record.resource, broken):
         contradict(operation, broken)
     Evidence.objects.create(
         operation=operation,
@@ -114,6 +112,14 @@ def contradiction(operation: Operation, state: OperationState, resource: str) ->
     return ""
 
 
+def is_known(operation: Operation, resource: str, broken: str) -> bool:
+    """Whether that very effect has stopped repeats before. To see it once more is no news, and
+    stops nothing anew once it was reviewed."""
+    said = Q(detail_redacted=broken[:1000]) | Q(source=DUPLICATE_AUDIT)
+    conflicts = operation.evidence.filter(said, kind=EvidenceKind.CONFLICT, resource=resource)
+    return conflicts.exists()
+
+
 def was_given_up_unseen(operation: Operation, state: OperationState) -> bool:
     """Whether nobody knew of its effect when it was given up."""
     known = operation.evidence.filter(completes=True)
@@ -130,18 +136,3 @@ def another_resource(operation: Operation, resource: str) -> str:
         .first()
     )
     return earlier.resource if earlier else ""
-
-
-def contradict(operation: Operation, what: str) -> None:
-    """The provider broke its contract: nothing is repeated to it until somebody reviews that."""
-    now = database_now()
-    first = Provider.objects.filter(pk=operation.provider_id, contradicted_at=None).update(
-        contradicted_at=now, contradiction=what[:300]
-    )
-    if first:
-        tell_contradicted(operation.provider, now)
-    provider = operation.provider.slug
-    add_entry(
-        "system", "contract contradicted", f"operation:{operation.pk}", {"provider": provider}
-    )
-    log.error("contract.contradicted", operation=str(operation.pk), provider=provider)

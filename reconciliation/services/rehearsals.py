@@ -25,6 +25,7 @@ from reconciliation.models import ContractVersion, Provider, Rehearsal, ReviewQu
 from reconciliation.rehearsal.providers import EXAMPLES
 from reconciliation.sealing import seal, unseal
 from reconciliation.services.audit import actor_of, add_entry
+from reconciliation.services.contradictions import locked
 from reconciliation.services.dispatch import stops_over, strictest
 from reconciliation.services.providers import adapter_of, credential_of, exceptions_for
 from reconciliation.services.setup import make_owner
@@ -177,6 +178,7 @@ def stand_in_for(sandbox: Sandbox, base_url: str) -> Provider:
     stand_in.credential_sealed = bytes(sandbox.credential_sealed)
     stand_in.settings = provider.settings
     stand_in.visible_parameters = provider.visible_parameters
+    stand_in.look_ups_per_second = provider.look_ups_per_second
     stand_in.contract_version = quick_version(provider)
     stand_in.replay_trust = stand_in.look_up_trust = ""
     stand_in.contradicted_at, stand_in.contradiction = None, ""
@@ -289,10 +291,12 @@ def keep_rehearsal(provider: Provider, outcome: Outcome, by: str) -> Rehearsal:
         cases=list(outcome.cases),
         breaches=outcome.breaches,
     )
+    # It may have been contradicted, or that been reviewed, since the rehearsal began.
+    was_contradicted = locked(provider).contradicted_at is not None
     changes = consequences(provider, outcome, database_now())
     if changes:
         Provider.objects.filter(pk=provider.pk).update(**changes)
-    if "contradicted_at" in changes:
+    if "contradicted_at" in changes and not was_contradicted:
         tell_contradicted(provider, changes["contradicted_at"])
     detail = {"rehearsal": str(row.pk), "claims": row.claims, "breaches": row.breaches}
     add_entry(by, "rehearsed", f"provider:{provider.slug}", detail)
@@ -308,7 +312,7 @@ def consequences(provider: Provider, outcome: Outcome, now: datetime) -> dict[st
         changes["replay_trust"] = ""
     if outcome.breaches or Claim.LOOK_UP in outcome.contradicted:
         changes["look_up_trust"] = ""
-    if outcome.contradicted and provider.contradicted_at is None:
+    if outcome.contradicted:
         said = "; ".join(SAID[claim] for claim in outcome.contradicted)
         changes |= {"contradicted_at": now, "contradiction": f"Rehearsal: {said}"[:300]}
     if outcome.complete and not outcome.breaches:

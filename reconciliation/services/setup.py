@@ -104,11 +104,19 @@ def ensure_may_give(owners: Iterable[User], queue: ReviewQueue, by: User) -> Non
 def save_provider(
     provider: Provider, *, by: User, changed: Sequence[str], credential: str = ""
 ) -> None:
-    """Save a provider; a `credential` that is given is sealed and replaces the one before."""
+    """Save a provider; a `credential` that is given is sealed and replaces the one before.
+
+    Of one that is there only what was changed is written: it may have broken its contract, and lost
+    what it was trusted with, since it was read.
+    """
     if credential:
         provider.credential_sealed = seal(credential.encode())
     changes = changes_of(provider, changed, sealed=SEALED)
-    provider.save()
+    if provider._state.adding:
+        provider.save()
+    else:
+        columns = {field.name for field in provider._meta.concrete_fields} & set(changed)
+        provider.save(update_fields=columns | ({"credential_sealed"} if credential else set()))
     note_saved(provider, changes, by=by)
 
 

@@ -27,7 +27,6 @@ from reconciliation.core.errors import (
 )
 from reconciliation.core.facts import (
     HOLD_SENTENCES,
-    WAIT_SENTENCES,
     Advance,
     Drop,
     Facts,
@@ -64,8 +63,15 @@ from reconciliation.services.ledger import (
     provider_of,
     write_down,
 )
+from reconciliation.services.pacing import at_pace
 from reconciliation.services.providers import missing_of
-from reconciliation.services.reconcile import check_result, keep_check, look_again_at, look_up
+from reconciliation.services.reconcile import (
+    check_result,
+    keep_check,
+    look_up,
+    parked_until,
+    wait_message,
+)
 from reconciliation.services.transmit import give_up_lost_sends, send
 from workflows.core.errors import OutputError, UsageError
 from workflows.core.intents import Intent
@@ -192,6 +198,9 @@ def settle(claim: Claim, operation: Operation, lapse: Lapse | None = None) -> ki
     while True:
         facts = facts_to_move(operation, checked, lapse)
         move = decide(facts, database_now())
+        # The check of what was just sent, or found, is part of that and waits for no turn.
+        if isinstance(move, LookUp):
+            move = at_pace(operation, facts, move)
         match move:
             case Send(purpose):
                 lapse = send_if_allowed(operation, claim, purpose)
@@ -391,10 +400,10 @@ def park(
 ) -> kinds.Result:
     """Give the worker back; the sweep brings the operation up again when it is due."""
 
-    due = look_again_at(until, reason)
+    changes = parked_until(until, reason)
 
     def parked() -> None:
-        Operation.objects.filter(pk=operation.pk).update(due_at=due)
+        Operation.objects.filter(pk=operation.pk).update(**changes)
         ensure_nothing_new(operation, facts)
 
-    return kinds.Park(reason, WAIT_SENTENCES[reason], also=parked)
+    return kinds.Park(reason, wait_message(until, reason), also=parked)

@@ -92,17 +92,19 @@ OF_CLERK = {
     "after_event": 1,
 }
 
-# Not passed here: the tortured workflows have one version; nothing is twice at a destination; no
-# event is missed, so that it has to be matched again, and nobody does anything to one by hand; none
-# is old enough to be purged; nobody asks whether the record is whole, assigns or snoozes cases;
-# people have no channels by which they would be told; and none of their writes is proposed to
-# anybody.
+# Not passed here: the tortured workflows have one version; nothing is twice at a destination, so no
+# contract that was broken is reviewed; no event is missed, so that it has to be matched again, and
+# nobody does anything to one by hand; none is old enough to be purged; nobody asks whether the
+# record is whole, assigns or snoozes cases; people have no channels by which they would be told;
+# and none of their writes is proposed to anybody.
 ELSEWHERE = frozenset(
     {
         "before_migration",
         "after_migration",
         "before_duplicate",
         "after_duplicate",
+        "before_contract_review",
+        "after_contract_review",
         "before_approval",
         "after_approval",
         "before_ask_again",

@@ -36,6 +36,8 @@ from workflows.services.sources import add_secret
 TENANT, PERSON, SOURCE = "torture", "torturer", "torture"
 SECRET = "torture-torture-torture-torture-torture"  # noqa: S105 (of a database that is dropped)
 PERSONALITIES = ("keyed", "lookup", "blind")
+# Look-ups a second: some have to wait for their turn, and none for long.
+PACE = 50
 TRUST = "The destination ships with Romulus, whose tests show what it claims."
 # Short pauses, so that what is tried again is tried before the torture is over.
 TIMEOUT_SECONDS = 3
@@ -121,6 +123,7 @@ def set_up_providers(url: str) -> None:
             contract_version=quick_contract(personality, person),
             replay_trust=TRUST,
             look_up_trust=TRUST,
+            look_ups_per_second=PACE,
             default_queue=queue,
         )
 

@@ -131,6 +131,8 @@ def said_everywhere(destination: RunningDestination) -> None:
     propose(two_needed(held), ABANDON, note=MARK * 2)
     for each in (Provider, ReviewQueue, Tenant, EventSource):
         each.objects.update(name=MARK)
+    broken = Provider.objects.filter(slug="desk")
+    broken.update(contradicted_at=Now(), contradiction=MARK, replay_trust=MARK)
     Group.objects.create(name=MARK)
     User.objects.update(first_name=MARK)
     Worker.objects.update(host=MARK)

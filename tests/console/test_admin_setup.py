@@ -10,6 +10,7 @@ import pytest
 import yaml
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
@@ -71,10 +72,13 @@ def provider_fields(provider: Provider, **fields: Any) -> dict[str, Any]:
         "visible_parameters": json.dumps(provider.visible_parameters),
         "replay_trust": provider.replay_trust,
         "look_up_trust": provider.look_up_trust,
+        "look_ups_per_second": str(provider.look_ups_per_second),
         "default_queue": str(provider.default_queue_id),
     }
-    # Beside a field whose default is made anew each time, the page posts what it showed.
-    shown = {f"initial-{name}": given[name] for name in ("settings", "visible_parameters")}
+    # Beside a field whose default is made anew each time, and what may be taken away meanwhile,
+    # the page posts what it showed.
+    twice = ("settings", "visible_parameters", "replay_trust", "look_up_trust")
+    shown = {f"initial-{name}": given[name] for name in twice}
     return given | shown | fields
 
 
@@ -106,6 +110,26 @@ def test_a_provider_is_saved_on_record_and_its_credential_sealed_and_never_shown
     assert SECRET not in admin.get(history).content.decode()
 
 
+def test_a_form_that_was_open_while_trust_was_taken_away_does_not_give_it_back(
+    admin: Client,
+) -> None:
+    provider = ready_provider("payments", "http://127.0.0.1:9000")
+    url = reverse("admin:reconciliation_provider_change", args=[provider.pk])
+    trusts = ("replay_trust", "look_up_trust")
+    page = admin.get(url).content.decode()
+    assert all(f'name="initial-{name}"' in page for name in trusts)
+    given = provider_fields(provider, name="Other")
+    Provider.objects.update(replay_trust="", contradicted_at=Now(), contradiction="two for one")
+    assert admin.post(url, given).status_code == HTTPStatus.FOUND
+    provider.refresh_from_db()
+    assert (provider.name, provider.replay_trust) == ("Other", "")
+    assert provider.contradicted_at is not None
+    again = given | {"initial-replay_trust": "", "replay_trust": "Accepted by Ada."}
+    assert admin.post(url, again).status_code == HTTPStatus.FOUND
+    provider.refresh_from_db()
+    assert provider.replay_trust == "Accepted by Ada."
+
+
 def test_an_empty_credential_keeps_the_one_there_is(admin: Client) -> None:
     provider = ready_provider("payments", "http://127.0.0.1:9000")
     save(admin, provider, credential=SECRET)
@@ -128,6 +152,8 @@ def test_an_empty_credential_keeps_the_one_there_is(admin: Client) -> None:
         ({"base_url": "ftp://example.com/"}, "base_url", "an address such as https://"),
         ({"base_url": "javascript:alert(1)"}, "base_url", "an address such as https://"),
         ({"adapter": "nonsense"}, "adapter", "not one of the available choices"),
+        ({"look_ups_per_second": "0"}, "look_ups_per_second", "greater than or equal to 0.01"),
+        ({"look_ups_per_second": "1001"}, "look_ups_per_second", "less than or equal to 1000"),
     ],
 )
 def test_what_cannot_work_is_refused_by_its_field(

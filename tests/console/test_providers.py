@@ -16,7 +16,14 @@ from django.urls import reverse
 from guardian.shortcuts import assign_perm, remove_perm
 
 from reconciliation.core.facts import HoldReason
-from reconciliation.models import DispatchStop, Profile, Provider, Rehearsal, ReviewQueue
+from reconciliation.models import (
+    ContractVersion,
+    DispatchStop,
+    Profile,
+    Provider,
+    Rehearsal,
+    ReviewQueue,
+)
 from reconciliation.selectors.provider_stamp import STAMP
 from reconciliation.services.providers import readiness_of
 from tests.console.polling import STATEMENTS, TABLE, is_told
@@ -346,6 +353,26 @@ def test_the_runbook_is_printed_as_it_is_set_up() -> None:
     assert documents[0]["owners"] == {"machines": ["reviewer_1"]}
     with pytest.raises(CommandError, match="no provider 'none'"):
         call_command("runbook", "none")
+
+
+def test_the_page_says_how_fast_the_provider_is_asked_and_why() -> None:
+    machines = ready_provider("machines", look_ups_per_second=15)
+
+    def pace() -> tuple[str, str]:
+        lines = page_of(machines, person()).contract.questions
+        (line,) = (line for line in lines if line.asks == "How fast do we ask?")
+        return line.answer, line.known
+
+    said = "At most 15 look-ups a second, by all workers together."
+    assert pace() == (said, "our own setting")
+    rule = ContractVersion.objects.get(slug="rehearsal-lookup", version=1).document["look_up"]
+    rate = {"per_second": 5, "source": {"title": "Rate limits", "evidence": "primary"}}
+    slower = quick_contract("lookup", look_up=rule | {"rate": rate})
+    Provider.objects.update(contract_version=slower)
+    machines.refresh_from_db()
+    assert pace() == (said.replace("15", "5"), "read at the provider")
+    cannot_be_asked = page_of(ready_provider("desk"), person()).contract.questions
+    assert "How fast do we ask?" not in {line.asks for line in cannot_be_asked}
 
 
 def test_each_answer_of_the_contract_says_how_it_is_known() -> None:

@@ -49,7 +49,13 @@ def test_what_carries_the_mark_of_another_is_never_ours(lane: Lane, side: FarSid
 
 @pytest.mark.parametrize(
     "said",
-    [Said(500), Said(429, {"Retry-After": "9"}), Said(fault="drop"), Said(200, {}, b"<html>")],
+    [
+        Said(500),
+        Said(429, {"Retry-After": "9"}),
+        Said(429),
+        Said(fault="drop"),
+        Said(200, {}, b"<html>"),
+    ],
 )
 def test_a_look_up_that_is_not_answered_finds_nothing_out(
     lane: Lane, side: FarSide, said: Said
@@ -58,5 +64,5 @@ def test_a_look_up_that_is_not_answered_finds_nothing_out(
     side.answers = lambda _seen: said
     found = sending.adapter.look_up(lane.action, sending.operation, LONG, sending.prepared)
     assert isinstance(found, Unavailable)
-    if said.status == 429:
-        assert found.retry_after_seconds == 9
+    assert found.throttled == (said.status == 429)
+    assert found.retry_after_seconds == (9 if said.headers else None)

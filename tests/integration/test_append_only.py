@@ -30,6 +30,7 @@ from reconciliation.models import (
     DispatchStop,
     Evidence,
     Hold,
+    LookUpPace,
     Message,
     Notification,
     Operation,
@@ -253,6 +254,7 @@ MOVES = (
     "receipt",
     "send_again_at",
     "due_at",
+    "turn_at",
     "settled_at",
     "first_sent_at",
     "replay_not_after",
@@ -319,7 +321,7 @@ def test_the_tables_that_are_named_here_are_all_there_are() -> None:
     from django.apps import apps
 
     set_up = {Provider, ReviewQueue, ContractVersion, ReviewQueue.owners.through, DecisionPoint}
-    switches = {DispatchStop}  # who threw which is in the audit record
+    switches = {DispatchStop, LookUpPace}  # who threw which is in the audit record
     rehearsing = {Sandbox, Rehearsal}  # append-only too (test_rehearsals)
     own = {Profile, DecisionDraft, PasswordReset}  # what is somebody's own
     # Around a case, and none of it decides; notes are append-only too (test_assigning).

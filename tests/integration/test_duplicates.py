@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from reconciliation.models import AuditEntry, Hold, Operation, Provider
 from reconciliation.services.holds import open_hold
-from reconciliation.services.offers import offers_on
+from reconciliation.services.offers import ground_of
 from tests.deciding import APPLIED, KEEP_HOLDING, decide
 from tests.destination import MACHINES, RunningDestination, machine
 from tests.factories import administrator, ready_provider, settled, started_run
@@ -90,7 +90,7 @@ def test_a_double_of_what_is_settled_is_held_for_a_person_and_moves_nothing(
     assert (hold.reason, hold.state, hold.operation) == ("conflict_later", "open", double)
     assert Run.objects.values().get() == before
 
-    offered = {offer.kind for offer in offers_on(hold) if offer.allowed}
+    offered = {offer.kind for offer in ground_of(hold).offers if offer.allowed}
     assert offered == {APPLIED, KEEP_HOLDING}
     client.force_login(administrator())
     page = client.get(reverse("operation", args=[double.pk]))

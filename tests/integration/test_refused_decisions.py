@@ -17,7 +17,7 @@ from reconciliation.core.states import DecisionKind
 from reconciliation.models import AuditEntry, Decision, Evidence, Hold, Operation
 from reconciliation.services.answers import MAX_NOTE
 from reconciliation.services.decisions import Answer, record_decision
-from reconciliation.services.offers import offers_on
+from reconciliation.services.offers import ground_of
 from reconciliation.services.reconcile import ask_again
 from tests.claiming import ONCE, acts, raising
 from tests.deciding import (
@@ -235,7 +235,7 @@ def test_a_join_that_failed_is_not_tried_again_and_its_run_may_be_ended() -> Non
     hold = Hold.objects.get()
     error = refused(hold, answer_on(hold, TRY_AGAIN), NotAllowed, by=administrator())
     assert "The runs that it started have ended" in str(error)
-    again = next(offer for offer in offers_on(hold) if offer.kind is TRY_AGAIN)
+    again = next(offer for offer in ground_of(hold).offers if offer.kind is TRY_AGAIN)
     assert "starting a new one" in again.what_helps
     decide(hold, FAIL_RUN, by=administrator())
     assert states(hold) == ("decided", "", "failed")

@@ -33,12 +33,12 @@ from reconciliation.models import (
 )
 from reconciliation.selectors.words import clock
 from reconciliation.services.addressing import pass_on
+from reconciliation.services.contradictions import contradict, review_contradiction
 from reconciliation.services.decisions import Answer, record_decision
 from reconciliation.services.digests import set_digest
 from reconciliation.services.dispatch import Scope, set_dispatch
 from reconciliation.services.escalating import begin_digests, escalate_holds
 from reconciliation.services.holds import close_by_proof, open_hold
-from reconciliation.services.records import contradict
 from reconciliation.services.rehearsals import queue_of_rehearsals, tenant_of_rehearsals
 from reconciliation.services.telling import tell_opened
 from tests.factories import NOTE, administrator, code_of, many_held, person, ready_provider
@@ -148,8 +148,22 @@ def test_a_provider_that_breaks_its_contract_is_told_of_to_its_owners_once(hold:
     told()
     (sent,) = mail.outbox
     assert sent.subject == "Desk broke its contract"
-    assert "Two resources for one key." in sent.body
+    assert "And again." in sent.body  # as it is when it is told
     assert "https://romulus.example.com/providers/desk/" in sent.body
+
+
+def test_what_is_told_after_a_review_says_that_it_was_reviewed(hold: Hold) -> None:
+    operation = hold.operation
+    assert operation is not None
+    assert hold.queue is not None
+    owner(hold.queue)
+    contradict(operation, "Two resources for one key.")
+    provider = Provider.objects.get(pk=operation.provider_id)
+    review_contradiction(provider, provider.contradicted_at, by=administrator(), note=NOTE)
+    told()
+    (sent,) = mail.outbox
+    assert "and somebody has reviewed that." in sent.body
+    assert "Nothing is repeated" not in sent.body
 
 
 def test_a_switch_is_told_of_to_the_owners_of_what_it_covers(provider: Provider) -> None:

@@ -33,7 +33,7 @@ DECISION = "A recorded decision. Waiting longer or restarting workers will not h
 WRITE = "the outcome of its write is being found out"
 
 # Why a run waits while a write is settled, as whoever parked it has written down.
-SETTLING = frozenset({"in_flight", "pause", "look_up_later", "verify_later", ""})
+SETTLING = frozenset({"in_flight", "pause", "look_up_later", "at_pace", "verify_later", ""})
 
 
 def explain(facts: RunFacts, now: datetime) -> Explanation:

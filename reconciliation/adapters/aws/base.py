@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from reconciliation.adapters.answers import in_words, retry_after
+from reconciliation.adapters.answers import in_words, is_throttled, retry_after
 from reconciliation.adapters.aws.signing import Credential, sign
 from reconciliation.adapters.base import Prepared, Transmitted, Unavailable, Verified
 from reconciliation.adapters.declared import Strict
@@ -132,8 +132,9 @@ class AwsAdapter(OverHttp, Generic[Action]):
     def not_answered(self, got: Exchange) -> Unavailable:
         if got.status is None:
             return Unavailable(got.problem)
-        said = in_words(got.status, None, self.error_code(got))
-        return Unavailable(f"it answered {said}", retry_after(got))
+        code = self.error_code(got)
+        said = in_words(got.status, None, code)
+        return Unavailable(f"it answered {said}", retry_after(got), is_throttled(got, code))
 
     def verify(self, action: str, resource: str, seconds: float) -> Verified | Unavailable:  # noqa: ARG002
         return Unavailable(f"action {action} declares no check of its result")
