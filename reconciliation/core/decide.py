@@ -215,6 +215,9 @@ def send(facts: Facts, now: datetime, purpose: Purpose) -> Move:
         return Hold(HoldReason.RUN_CANCELLED)
     if facts.missing or facts.elsewhere:
         return Hold(HoldReason.NOT_READY)
+    if facts.contradicted and purpose is Purpose.REPLAY:
+        # What proves that it had no effect is the contract's word too.
+        return Hold(HoldReason.CONTRACT_CONTRADICTED)
     if facts.dispatch is not Dispatch.ON:
         return Wait(None, WaitReason.DISPATCH)
     if not facts.authorised:

@@ -30,7 +30,7 @@ from reconciliation.core.matching import Fit, Found, Intended
 from reconciliation.core.model_best import barred_for_good, named_time
 from reconciliation.core.model_nodes import MOMENT, Model, Node, Rules, left
 from reconciliation.core.protection import time_is_up_at
-from reconciliation.core.states import EvidenceKind, TransmissionState
+from reconciliation.core.states import EvidenceKind, Purpose, TransmissionState
 
 MOST_STEPS = 80  # no path is longer; one that is does not end
 
@@ -150,6 +150,12 @@ def repeats_nothing(node: Node, move: Move) -> bool:
     return node.known_without_effect or not isinstance(move, Send | Advance | Reject | Drop)
 
 
+def trusts_nothing(node: Node, move: Move) -> bool:
+    """Also what is known to have had no effect is known by the contract that was broken."""
+    repeats = isinstance(move, Send) and move.purpose is Purpose.REPLAY
+    return repeats_nothing(node, move) and not repeats
+
+
 def asks_nothing_else(node: Node, move: Move) -> bool:
     return not isinstance(move, Send | LookUp) or (not node.facts.sent and isinstance(move, LookUp))
 
@@ -181,7 +187,7 @@ def bars_of(facts: Facts) -> Iterator[Bar]:
     yield Bar("records that disagree", with_conflict, holds)
     if facts.sent:
         yield Bar("another scope", lambda f: replace(f, elsewhere=True), asks_nothing_else)
-        yield Bar("contract contradicted", lambda f: replace(f, contradicted=True), repeats_nothing)
+        yield Bar("contract contradicted", lambda f: replace(f, contradicted=True), trusts_nothing)
         yield Bar("replay not shown", lambda f: replace(f, replay_trusted=False), repeats_nothing)
     if any(known.kind is EvidenceKind.ABSENCE for known in facts.known):
         yield Bar("look-up not shown", without_look_up, repeats_unproven)

@@ -87,6 +87,8 @@ ROWS: list[tuple[str, Facts, datetime, Move]] = [
     ("refused for good", facts(KEYED, REFUSED, state=INTENDED), at(1), Reject()),
     ("refused for now: not before it said", facts(KEYED, sent(1, S.REJECTED, retry=Retry.SAME_KEY, retry_after_at=at(30)), state=INTENDED), at(10), Wait(at(30), WaitReason.PAUSE)),
     ("refused for now: again", facts(BLIND, BUSY, state=INTENDED), at(2), REPLAY),
+    ("refused for now, by a contract that was broken", facts(BLIND, BUSY, state=INTENDED, contradicted=True), at(2), hold("contract_contradicted")),
+    ("what never left is sent, whatever was broken", facts(BLIND, sent(1, S.NOT_SENT), state=INTENDED, contradicted=True), at(2), FIRST),
     ("refused for now, too often", facts(KEYED, *(sent(n, S.REJECTED, n * 99, retry=Retry.SAME_KEY) for n in range(1, 4)), state=INTENDED), at(999), hold("refused_too_often")),
     # --- what guards every send
     ("the provider is not ready", facts(KEYED, state=INTENDED, missing=("an owner",)), at(0), hold("not_ready")),
@@ -139,6 +141,7 @@ ROWS: list[tuple[str, Facts, datetime, Move]] = [
     ("absence before the bound is no proof", facts(ABSENCE_PROVES, LOST, seen=(known(ABSENT, 70),)), at(71), Wait(at(72), WaitReason.LOOK_UP_LATER)),
     ("absence after the contract's bound is", facts(ABSENCE_PROVES, LOST, seen=(known(ABSENT, 71),)), at(72), REPLAY),
     ("when the early questions are asked, the next waits for the bound", facts(ABSENCE_PROVES, LOST, seen=(known(ABSENT, 6), known(ABSENT, 9), known(ABSENT, 14))), at(60), Wait(at(71), WaitReason.LOOK_UP_LATER)),
+    ("absence proves nothing by a contract that was broken", facts(ABSENCE_PROVES, LOST, seen=(known(ABSENT, 71),), contradicted=True), at(72), hold("contract_contradicted")),
     # --- unknown, and both
     ("asks before it repeats", facts(BOTH, LOST), at(12), LookUp()),
     ("finding nothing, repeats under the key", facts(BOTH, LOST, seen=(known(ABSENT, 12),)), at(13), REPLAY),
@@ -170,6 +173,7 @@ ROWS: list[tuple[str, Facts, datetime, Move]] = [
     ("not done, says a person, but the window is over", facts(KEYED, LOST, seen=(known(OPERATOR, 4000, denies=True),), send_again=at(4000)), at(4001), hold("window_over")),
     ("not done, says a person, and there is no guard", facts(BLIND, LOST, seen=(known(OPERATOR, 40, denies=True),), send_again=at(40)), at(41), hold("unguarded")),
     ("not done, say a person and the provider", facts(LOOKED_UP, LOST, seen=(known(ABSENT, 20), known(OPERATOR, 40, denies=True)), send_again=at(40)), at(41), REPLAY),
+    ("not done, say a person and a provider that breaks its contract", facts(LOOKED_UP, LOST, seen=(known(ABSENT, 20), known(OPERATOR, 40, denies=True)), send_again=at(40), contradicted=True), at(41), hold("contract_contradicted")),
     ("said while it was still on its way: it does not count", facts(LOOKED_UP, LOST, seen=(known(OPERATOR, 3, denies=True),), send_again=at(3)), at(5), LookUp()),
     ("not done, says a person, and the provider breaks its contract", facts(KEYED, LOST, seen=(known(OPERATOR, 40, denies=True),), send_again=at(40), contradicted=True), at(41), hold("contract_contradicted")),
     ("not done, says a person; sent again and refused: of the first nothing is proven", facts(KEYED, LOST, sent(2, S.REJECTED, 50), seen=(known(OPERATOR, 40, denies=True),), send_again=at(40)), at(60), hold("refused_later")),
