@@ -7,9 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.db.models.functions import Now
-from django.test.utils import CaptureQueriesContext
 
 from reconciliation.models import Operation
 from tests.claiming import RESTED, claimed, expire_lease, raising, ready_run
@@ -23,6 +21,7 @@ from tests.factories import (
     tenant,
 )
 from tests.flows import batch, driven, looping, parted
+from tests.statements import statements
 from workflows.core.explain import Cause, Explanation
 from workflows.models import Run, Tenant, Worker
 from workflows.selectors import explain_run, explain_runs
@@ -251,9 +250,10 @@ def test_a_cancellation_with_nothing_open_is_the_sweep_s() -> None:
 
 
 def queries(runs: list[Run]) -> int:
-    with CaptureQueriesContext(connection) as captured:
-        assert len(explain_runs(runs, database_now())) == len(runs)
-    return len(captured) - 1  # the clock
+    now = database_now()
+    with statements() as sent:
+        assert len(explain_runs(runs, now)) == len(runs)
+    return len(sent)
 
 
 def all_kinds() -> list[Run]:
