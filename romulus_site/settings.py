@@ -264,7 +264,6 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "review"
 LOGOUT_REDIRECT_URL = "login"
 # A session ends so long after signing in, whatever is done in it: polling keeps none alive.
-SESSION_ENGINE = "romulus_site.accounts.session_store"
 SESSION_COOKIE_AGE = int(os.environ.get("ROMULUS_SESSION_SECONDS", str(12 * 3600)))
 
 # Accounts are made by administrators (docs/accounts.md, docs/adr/0009). Their address is in the
