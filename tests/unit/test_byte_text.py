@@ -44,15 +44,15 @@ class Bare:
     body: bytes | None = None
 
 
-KEPT: list[tuple[Any, Any]] = [
-    (Base64, NO_TEXT),
-    (list[Base64], [NO_TEXT, b""]),
-    (Page, Page("a", NO_TEXT)),
-    (Encoded, Encoded(body=NO_TEXT, before=Encoded(body=b"\x80"))),
-]
+KEPT: dict[str, tuple[Any, Any]] = {
+    "alone": (Base64, NO_TEXT),
+    "in a list": (list[Base64], [NO_TEXT, b""]),
+    "in a dataclass": (Page, Page("a", NO_TEXT)),
+    "in a model": (Encoded, Encoded(body=NO_TEXT, before=Encoded(body=b"\x80"))),
+}
 
 
-@pytest.mark.parametrize(("annotation", "value"), KEPT, ids=[str(kind) for kind, _ in KEPT])
+@pytest.mark.parametrize(("annotation", "value"), KEPT.values(), ids=KEPT)
 def test_declared_bytes_come_back_as_they_were(annotation: Any, value: Any) -> None:
     stored = to_json(value, annotation, limit=1000, what="it")
 
