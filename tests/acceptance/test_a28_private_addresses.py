@@ -74,6 +74,7 @@ def saved(provider: Provider, url: str) -> Any:
         "settings": json.dumps(provider.settings),
         "contract_version": str(provider.contract_version_id),
         "visible_parameters": json.dumps(provider.visible_parameters),
+        "look_ups_per_second": str(provider.look_ups_per_second),
         "default_queue": str(provider.default_queue_id),
     }
     shown = {f"initial-{name}": given[name] for name in ("settings", "visible_parameters")}
