@@ -33,7 +33,7 @@ from tests.destination import RunningDestination
 from tests.relay import database_relay
 from tests.waiting import wait_for
 from tests.workers import LEASE_SECONDS, Crew, WorkerProcess
-from workflows.models import Run
+from workflows.models import Run, Worker
 from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.processes
@@ -143,6 +143,8 @@ def test_a10_a_worker_of_the_same_name_is_another_worker(
     first = workers.start(name="twin")
     run, operation = in_call(slow, tmp_path)
     first.kill()
+    # As through a pooler: nobody sees by its session that it is gone, so that its lease runs on.
+    Worker.objects.filter(pk=first.identity.pk).update(session=None)
     # Long enough that the new one is up while the old one's lease still runs.
     Run.objects.filter(pk=run.pk).update(lease_expires_at=Now() + timedelta(minutes=5))
     left = lease_of(run)
@@ -176,8 +178,8 @@ def test_a10_a_worker_that_was_cut_off_from_the_database_alone_changes_nothing(
         beats = heartbeats(stale)
         # Its late result found the database away, or was refused.
         refused = ("attempt.superseded", "raised unexpected: OperationalError")
+        # Its session's end gave it away before its lease was over by its own clock, or after.
         watch_lease(run, holder, lambda: any(map(stale.has_logged, refused)) and beats())
-        assert stale.has_logged("lease.lapsed")
         (tmp_path / f"{ORDER}.check.gate").unlink()
         assert_finished_by(holder, run, operation, slow)
         assert stale.process.poll() is None
