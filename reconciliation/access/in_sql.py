@@ -1,7 +1,7 @@
 """What a person may see, said in SQL: for what every page and every poll asks.
 
 To have Django make these questions anew takes longer than to answer them. Each says what the query
-set of the same name does, of which `tests/console/test_frame.py` makes sure.
+set of the same name does, of which `tests/console/test_frame_rights.py` makes sure.
 """
 
 from __future__ import annotations
