@@ -2,7 +2,7 @@
 
 Its row is written once, when it ends, in the commit that ends it: the output and the move past the
 step are one commit (promise P1). While it is under way its facts are columns of the run: a trigger
-refuses a row whose state is not one of an ended attempt (`attempt_state_known`, migration 0009).
+refuses a row whose state is not one of an ended attempt (`attempt_state_known`, migration 0002).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Run(models.Model):
     touches no index (PostgreSQL's heap-only tuples). The table has no check: PostgreSQL prepares
     each one anew for every statement. That the state is known, a lease is held exactly while
     running, and the end has exactly one time is kept by a trigger on those columns alone
-    (`run_state_consistent`, migration 0009).
+    (`run_state_consistent`, migration 0002).
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
