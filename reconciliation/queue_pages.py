@@ -80,6 +80,15 @@ class CountedView:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """What a page of the queue counts: all open holds, the oldest of them, each tab and view."""
+
+    all_total: int
+    oldest: datetime | None
+    ways: tuple[CountedView, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Chip:
     """A filter. `options` are links where there are few; else `choices_url` lists them."""
 

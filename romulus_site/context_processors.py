@@ -97,6 +97,11 @@ class Shell:
     def needs_you(self) -> int:
         return int(self._frame.needs_you)
 
+    @property
+    def cases_seen(self) -> str:
+        """Of what the counts of cases are, for the poll that keeps them up to date."""
+        return str(self._frame.seen)
+
     @cached_property
     def stops(self) -> list[Any]:
         """What nothing is sent of, said on every page."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import structlog
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django_htmx.http import trigger_client_event
 
-from workflows.views.requests import SignedIn, moment
+from workflows.views.requests import SignedIn, moment, nothing_new
 
 SAID_EVERY = timedelta(minutes=1)
 log = structlog.get_logger(__name__)
@@ -23,21 +26,43 @@ log = structlog.get_logger(__name__)
 @login_required
 @require_safe
 def needs_you(request: SignedIn) -> HttpResponse:
-    """The count in the navigation; 204 when it is the one that is `shown` already.
+    """How many cases there are, wherever the page says it; 204 while nothing has become of any
+    since they were `seen`.
 
     What became of the reader's own cases after `since` is said aloud, at most once a minute.
     """
-    from reconciliation.access import count_open_holds
+    from reconciliation.selectors.case_stamp import cases_seen
+    from reconciliation.selectors.frame import frame_of
     from reconciliation.selectors.overview_needs import own_news
 
-    count, now = count_open_holds(request.user)
+    seen, now = cases_seen(request.user)
+    if (same := nothing_new(request, seen)) is not None:
+        return same
     since = moment(request.GET.get("since", "")) or now
-    news = own_news(request.user, since, now) if now - since >= SAID_EVERY else ""
-    if not news and str(count) == request.GET.get("shown"):
-        return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    context = {"count": count, "now": now if news else since}
-    answer = render(request, "shared/_needs_you.html", context)
+    may_speak = now - since >= SAID_EVERY
+    news = own_news(request.user, since, now) if may_speak else ""
+    frame = frame_of(request.user, now)
+    context = {
+        "count": frame.needs_you,
+        "views": frame.views,
+        # Until the minute is over the next poll looks again, whether or not anything is new then.
+        "seen": seen if may_speak else "",
+        "now": now if news else since,
+        "queue": queue_beside(request, now),
+    }
+    answer = render(request, "shared/_counts.html", context)
     return trigger_client_event(answer, "say", {"text": news}) if news else answer
+
+
+def queue_beside(request: SignedIn, now: datetime) -> Any:
+    """The counts on the page that asks, where that is the review queue; else None."""
+    from reconciliation.core.queue_views import looked_at
+    from reconciliation.selectors.queue import queue_counts
+
+    page = urlsplit(request.htmx.current_url_abs_path or "")
+    if page.path != reverse("review"):
+        return None
+    return queue_counts(request.user, now, looked_at(dict(parse_qsl(page.query))))
 
 
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:

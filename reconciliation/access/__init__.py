@@ -15,12 +15,12 @@ from reconciliation.access.acting import (
     team_queues,
 )
 from reconciliation.access.in_sql import (
-    OPEN_HOLDS,
     OWNED,
     TEAM_QUEUES,
     VISIBLE_CHANNELS,
     VISIBLE_STOPS,
     asked_of,
+    open_holds_counted,
 )
 from reconciliation.access.parts import Parts, parts_in, parts_in_each
 from reconciliation.access.people import (
@@ -34,6 +34,7 @@ from reconciliation.access.people import (
 from reconciliation.access.seeing import (
     SHOWN_WITH,
     hold_for,
+    open_holds,
     operation_for,
     operations_in_full,
     provider_for,
@@ -54,10 +55,8 @@ from reconciliation.access.standing import (
     standing_of,
     why_not_decide,
 )
-from reconciliation.access.waiting import count_open_holds, open_holds
 
 __all__ = [
-    "OPEN_HOLDS",
     "OWNED",
     "SHOWN_WITH",
     "TEAM_QUEUES",
@@ -65,7 +64,6 @@ __all__ = [
     "VISIBLE_STOPS",
     "Parts",
     "asked_of",
-    "count_open_holds",
     "deciders_in",
     "deciders_of",
     "ensure_may_confirm",
@@ -79,6 +77,7 @@ __all__ = [
     "may_decide",
     "may_review",
     "open_holds",
+    "open_holds_counted",
     "operation_for",
     "operations_in_full",
     "other_seconds",

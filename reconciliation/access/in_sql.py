@@ -16,13 +16,11 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 # `IN (SELECT unnest(...))`: looked up in a table of them, and not one by one in each row.
-OPEN_HOLDS = """
-    reconciliation_hold hold
-    WHERE state = 'open'
-        AND (queue_id IN (SELECT unnest(%(queues)s::uuid[]))
-            OR %(any_queue)s AND queue_id IS NOT NULL
-            OR %(no_queue)s AND queue_id IS NULL)
-        AND (%(any_tenant)s OR tenant_id IN (SELECT unnest(%(tenants)s::uuid[])))
+OF_VISIBLE_HOLDS = """
+    (queue_id IN (SELECT unnest(%(queues)s::uuid[]))
+        OR %(any_queue)s AND queue_id IS NOT NULL
+        OR %(no_queue)s AND queue_id IS NULL)
+    AND (%(any_tenant)s OR tenant_id IN (SELECT unnest(%(tenants)s::uuid[])))
 """
 VISIBLE_STOPS = """
     reconciliation_dispatchstop stop
@@ -45,6 +43,19 @@ TEAM_QUEUES = f"""
     reconciliation_reviewqueue queue
     WHERE id IN ({OWNED}) OR %(any_deciding)s OR id IN (SELECT unnest(%(deciding)s::uuid[]))
 """
+
+
+def open_holds_counted(counts: str) -> str:
+    """The FROM of `counts` of the open holds for each queue, tenant and assignee of which a person
+    may see them: rights are looked at once for each of these, not for each of thousands of holds.
+    """
+    return f"""
+    (
+        SELECT queue_id, tenant_id, assignee_id, {counts} FROM reconciliation_hold
+        WHERE state = 'open' GROUP BY queue_id, tenant_id, assignee_id
+    ) hold
+    WHERE {OF_VISIBLE_HOLDS}
+"""  # noqa: S608 (constants of our own)
 
 
 def asked_of(user: User) -> dict[str, Any]:

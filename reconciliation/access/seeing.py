@@ -13,6 +13,7 @@ from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Now
 from django.http import Http404
 
+from reconciliation.core.states import HoldState
 from reconciliation.models import Channel, DispatchStop, Hold, Operation, Provider, ReviewQueue
 from workflows.access import visible_runs, visible_tenants
 from workflows.models import Tenant
@@ -95,6 +96,11 @@ def visible_holds(user: User) -> QuerySet[Hold]:
     elif not user.is_superuser:
         within &= Q(queue__isnull=False)
     return Hold.objects.filter(within)
+
+
+def open_holds(user: User) -> QuerySet[Hold]:
+    """Those of them that wait for a person."""
+    return visible_holds(user).filter(state=HoldState.OPEN)
 
 
 def hold_for(user: User, hold: UUID) -> Hold:

@@ -21,6 +21,7 @@ from reconciliation.core.queue_views import Looked, Tab, View, looked_at
 from reconciliation.core.rota import changes_at
 from reconciliation.models import Channel, DispatchStop, Provider, ReviewQueue, Shift
 from reconciliation.pages import CLOSING
+from reconciliation.selectors.case_stamp import CHANGED, seen_of
 from reconciliation.selectors.queue_tabs import TABS, VIEWS, capped
 from reconciliation.selectors.words import listed, name_of
 from reconciliation.services.rota import on_call_at, rota_of
@@ -43,15 +44,21 @@ VIEWS_SHOWN = {
 
 # --- what is asked ----------------------------------------------------------------------------
 
+CLOSES = f"statement_timestamp() + interval '{CLOSING.total_seconds():.0f} s'"
+OPEN_HOLDS = access.open_holds_counted(f"""
+    count(*) AS held,
+    count(*) FILTER (
+        WHERE snoozed_until IS NULL OR snoozed_until <= statement_timestamp()
+    ) AS awake,
+    count(*) FILTER (
+        WHERE window_ends_at > statement_timestamp() AND window_ends_at <= {CLOSES}
+    ) AS closing
+""")
 COUNTED = f"""
-    SELECT count(*) AS held,
-        count(*) FILTER (
-            WHERE assignee_id = %(user)s AND (snoozed_until IS NULL OR snoozed_until <= %(now)s)
-        ) AS mine,
-        count(*) FILTER (
-            WHERE window_ends_at > %(now)s AND window_ends_at <= %(soon)s
-        ) AS closing
-    FROM {access.OPEN_HOLDS}
+    SELECT {CHANGED} AS changed, coalesce(sum(held), 0)::bigint AS held,
+        coalesce(sum(awake) FILTER (WHERE assignee_id = %(user)s), 0)::bigint AS mine,
+        coalesce(sum(closing), 0)::bigint AS closing
+    FROM {OPEN_HOLDS}
 """  # noqa: S608 (constants)
 STOPS = f"""
     SELECT it.action, it.state, it.by, it.reason, it.at, it.until,
@@ -107,11 +114,12 @@ ASKED = Statement(
 
 @dataclass(frozen=True, slots=True)
 class SideView:
-    """A view of the queue in the side bar; `count` is empty where it is not counted."""
+    """A view of the queue in the side bar; `key` and `count` are empty where it is not counted."""
 
     text: str
     url: str
     count: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +140,7 @@ class OnCall:
 class Frame(NamedTuple):
     """Attributes:
     needs_you: open holds that the person may see.
+    seen: changes with what is counted here (`case_stamp.cases_seen`).
     stops: what nothing is sent of, as far as it is theirs to know: the newest first.
     failing: the channels that are theirs to see to and fail: those that failed last come first.
     views: ways to look at the queue, those that the person keeps last.
@@ -139,6 +148,7 @@ class Frame(NamedTuple):
     """
 
     needs_you: int = 0
+    seen: str = ""
     stops: tuple[DispatchStop, ...] = ()
     failing: tuple[Channel, ...] = ()
     views: tuple[SideView, ...] = ()
@@ -146,13 +156,15 @@ class Frame(NamedTuple):
 
 
 def frame_of(user: User | AnonymousUser, now: datetime) -> Frame:
-    """Nobody has none of it. What is said of its rows is all that was read of them."""
+    """Nobody has none of it; who is on call is said of `now`, all else is as the database has it.
+    What is said of its rows is all that was read of them."""
     if not isinstance(user, User):
         return Frame()
-    asked = access.asked_of(user) | {"now": now, "soon": now + CLOSING}
+    asked = access.asked_of(user)
     (found,) = fetch_of(ASKED, asked)
     return Frame(
         found["held"],
+        seen_of(asked, found["changed"]),
         tuple(stop_of(row) for row in found["stops"] or ()),
         tuple(channel_of(row) for row in found["failing"] or ()),
         views_of(found, found["saved"] or ()),
@@ -192,7 +204,7 @@ def time_of(text: str | None) -> datetime | None:
 def views_of(counted: Mapping[str, int], saved: Iterable[Row]) -> tuple[SideView, ...]:
     here = reverse("review")
     always = (
-        SideView(text, address(here, looked.query()), capped(counted[name]))
+        SideView(text, address(here, looked.query()), capped(counted[name]), name)
         for name, (text, looked) in VIEWS_SHOWN.items()
     )
     kept = (

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from reconciliation.models import Hold, Profile, Provider
+from reconciliation.services.assigning import claim
 from tests.console.test_browser import browser, problem_of  # noqa: F401  # the fixture is used
 from tests.factories import many_held, person, ready_provider
 from tests.waiting import LIMIT_SECONDS, wait_for
@@ -175,3 +176,19 @@ def test_slash_leads_to_the_search_box_and_enter_to_the_whole_id(
     page.reload()
     page.keyboard.press("/")
     expect(page.locator("#search")).not_to_be_focused()
+
+
+def test_counts_follow_and_what_somebody_types_stays(page: Page, provider: Provider) -> None:
+    page.goto("/review/")
+    head, search = page.locator("#queue-head"), page.get_by_role("searchbox")
+    expect(head).not_to_be_visible()
+    search.fill("ORD-70")
+    (hold,) = many_held(1, provider)
+    claim(hold.pk, person())
+    page.clock.run_for(2 * ROUND)
+    expect(head).to_contain_text("1 case waits for a person.")
+    expect(page.locator("#needs-you")).to_have_text("1 held")
+    expect(page.locator("#count-mine")).to_have_text("1")
+    expect(page.locator("#way-tab_mine-count")).to_have_text("1")
+    expect(search).to_be_focused()
+    expect(search).to_have_value("ORD-70")
