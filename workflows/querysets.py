@@ -31,6 +31,8 @@ class RunQuerySet(models.QuerySet["Run"]):
             changes.update(finished_at=Now())
             # Something of it may have to be purged some day: the purge looks, and says when.
             changes.setdefault("purge_at", Now())
+        if run.state == RunState.HELD:
+            changes.update(end_seen_at=None)  # what comes of it is another event for its parent
         if target is RunState.READY:
             changes.setdefault("ready_at", Now())
             changes.update(hinted_at=None, wake_at=None)

@@ -54,7 +54,7 @@ class Run(models.Model):
     # A waiting run that nothing else would move is made ready then.
     wake_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
-    # A child's end is an event of its parent until the parent has seen it.
+    # A child's end, or that it is held, is an event of its parent until the parent has seen it.
     end_seen_at = models.DateTimeField(null=True)
     # When something of it is to be purged next (services/purge.py).
     purge_at = models.DateTimeField(null=True)
@@ -120,9 +120,8 @@ class Run(models.Model):
             models.Index(
                 name="run_end_unseen",
                 fields=["parent"],
-                condition=Q(
-                    parent__isnull=False, finished_at__isnull=False, end_seen_at__isnull=True
-                ),
+                condition=Q(parent__isnull=False, end_seen_at__isnull=True)
+                & (Q(finished_at__isnull=False) | Q(state=RunState.HELD)),
             ),
             models.Index(
                 name="run_purge", fields=["purge_at"], condition=Q(purge_at__isnull=False)

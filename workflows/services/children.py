@@ -1,12 +1,14 @@
 """Runs that a run started and waits for: beginning them, seeing their ends, waking their parent.
 
 A child's end is an event of its parent: the child's own row says that it has ended and was not
-seen yet, so it cannot be lost. Whoever ends a child looks at the parent at once; the sweep looks
-for ends that nobody has seen. Lock order: parent, then child.
+seen yet, so it cannot be lost. So is that it is held for a person, since it then takes up no place
+of those that may run at once. Whoever ends or holds a child may look at the parent at once; the
+sweep looks for what nobody has seen. Lock order: parent, then child.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 from django.db import transaction
@@ -25,6 +27,7 @@ from workflows.services.claims import of_pairs
 from workflows.sql import fetch
 
 QUEUED = {"reason": "turn", "message": "It waits for its turn: so many at once are not allowed."}
+STOPPED = [*FINAL_RUN_STATES, RunState.HELD]
 BATCH = 100
 LATE = 1000  # ends that nobody waits for, noted in one sweep
 
@@ -78,14 +81,16 @@ def look(run: Run) -> None:
     step = registry.get(run.workflow, run.version).steps.get(run.step)
     if step is None or step.kind not in ("children", "parallel"):
         return
-    ended = children_of(run.pk, run.step, run.visit).filter(state__in=FINAL_RUN_STATES)
-    ended.filter(end_seen_at=None).update(end_seen_at=Now())
+    stopped = children_of(run.pk, run.step, run.visit).filter(state__in=STOPPED)
+    stopped.filter(end_seen_at=None).update(end_seen_at=Now())
     ends = ends_at(run.pk, run.step, run.visit)
     if join(policy_of(step), ends) is not Joined.NOT_YET:
         Run.objects.move(run, RunState.READY)
         hints.run_is_ready(run.pk)
         return
-    begin_next(run, may_begin(ends, at_once_of(step)))
+    beginning = may_begin(ends, at_once_of(step))
+    begin_next(run, beginning)
+    ends = replace(ends, queued=ends.queued - beginning, at_work=ends.at_work + beginning)
     failure = {"reason": "children", "message": waiting_for(ends)}
     Run.objects.unchanged(run).update(failure=failure)
 
@@ -103,7 +108,7 @@ def begin_next(run: Run, number: int) -> None:
 
 
 def see_ends() -> int:
-    """A duty of the sweep: look at parents whose children have ended unseen."""
+    """A duty of the sweep: look at parents whose children have ended, or are held, unseen."""
     known = of_pairs(registry.pairs())
     parents = [row["id"] for row in fetch("unseen_ends", known | {"batch": BATCH})]
     for parent in parents:

@@ -361,23 +361,25 @@ FROM due WHERE r.id = due.id
 RETURNING r.id
 
 -- unseen_ends --
--- Parents that wait for children of whom one has ended and was not seen yet. Only whoever has
--- their code can look.
+-- Parents that wait for children of whom one has ended, or is held, and was not seen yet. Only
+-- whoever has their code can look.
 SELECT DISTINCT p.id
 FROM workflows_run c
 JOIN workflows_run p ON p.id = c.parent_id
 JOIN unnest(%(names)s, %(versions)s) AS k (workflow, version)
     ON k.workflow = p.workflow AND k.version = p.version
-WHERE c.parent_id IS NOT NULL AND c.finished_at IS NOT NULL AND c.end_seen_at IS NULL
+WHERE c.parent_id IS NOT NULL AND c.end_seen_at IS NULL
+  AND (c.finished_at IS NOT NULL OR c.state = 'held')
   AND p.state = 'waiting' AND p.step = c.parent_step AND p.visit = c.parent_visit
 LIMIT %(batch)s
 
 -- see_late_ends --
--- Ends that no parent waits for any more, so that they are not looked at for ever.
+-- The same that no parent waits for any more, so that they are not looked at for ever.
 WITH late AS (
     SELECT c.id
     FROM workflows_run c JOIN workflows_run p ON p.id = c.parent_id
-    WHERE c.parent_id IS NOT NULL AND c.finished_at IS NOT NULL AND c.end_seen_at IS NULL
+    WHERE c.parent_id IS NOT NULL AND c.end_seen_at IS NULL
+      AND (c.finished_at IS NOT NULL OR c.state = 'held')
       AND (p.finished_at IS NOT NULL OR p.step <> c.parent_step OR p.visit <> c.parent_visit)
     LIMIT %(batch)s
     FOR UPDATE OF c SKIP LOCKED
