@@ -16,7 +16,7 @@ ANY = "any"
 
 
 class SwitchForm(forms.Form):
-    """What is switched, to what, until when, and why."""
+    """What is switched, to what, until when, and why; `seen`: the stop that it was shown with."""
 
     provider = forms.ModelChoiceField(
         Provider.objects.none(), to_field_name="slug", required=False, empty_label=ANY
@@ -37,6 +37,8 @@ class SwitchForm(forms.Form):
     reason = forms.CharField(
         required=False, error_messages={"null_characters_not_allowed": "Write plain text."}
     )
+
+    seen = forms.CharField(required=False)
 
     def __init__(self, data: Any, providers: Any, tenants: Any, **options: Any) -> None:
         super().__init__(data, **options)

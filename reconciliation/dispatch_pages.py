@@ -48,11 +48,15 @@ class WaitingRow:
 
 @dataclass(frozen=True, slots=True)
 class ChangePage:
-    """What a change is about: what it covers, how it is now, and what waits for it."""
+    """What a change is about: what it covers, how it is now, and what waits for it.
+
+    `seen` is posted with it: the stop that it was shown with.
+    """
 
     covers: str
     state: str
     said: str
+    seen: str
     waits: int
     rows: Sequence[WaitingRow]
     per_second: float

@@ -177,12 +177,12 @@ class SaveForm(forms.Form):
         self.fields["queue"].queryset = queues  # type: ignore[attr-defined]
 
 
-class BulkForm(forms.Form):
+class BulkForm(PeopleForm):
     """What is confirmed of a plan: the cases that it listed, and what is done to each."""
 
     do = forms.ChoiceField(choices=[(kind.value, kind.value) for kind in BulkKind])
     holds = forms.CharField(required=False)
-    to = forms.ModelChoiceField(User.objects.filter(is_active=True), required=False)
+    to = forms.ModelChoiceField(User.objects.none(), required=False)
     until = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M:%S%z"])
     token = forms.UUIDField()
 

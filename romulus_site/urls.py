@@ -19,6 +19,7 @@ urlpatterns = [
     path("", include("reconciliation.urls")),
 ]
 
+handler400 = "romulus_site.views.not_read"
 handler403 = "romulus_site.views.not_allowed"
 handler404 = "romulus_site.views.not_found"
 handler500 = "romulus_site.views.broken"

@@ -65,6 +65,13 @@ def queue_beside(request: SignedIn, now: datetime) -> Any:
     return queue_counts(request.user, now, looked_at(dict(parse_qsl(page.query))))
 
 
+def not_read(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
+    """400: what cannot be read. The request is not looked at again, as Django's own answer does
+    for a token that this page has no use for: it could not be read then, either."""
+    page = render_to_string("400.html", {})
+    return HttpResponse(page, status=HTTPStatus.BAD_REQUEST)
+
+
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
     """403: what the person may not do, in the words of whoever refused it."""
     # To htmx the sentences alone, so that no page is put into a panel of a page.

@@ -24,6 +24,7 @@ from reconciliation.access.in_sql import (
 )
 from reconciliation.access.parts import Parts, parts_in, parts_in_each
 from reconciliation.access.people import (
+    confirmers_of,
     deciders_in,
     deciders_of,
     holders_on,
@@ -64,6 +65,7 @@ __all__ = [
     "VISIBLE_STOPS",
     "Parts",
     "asked_of",
+    "confirmers_of",
     "deciders_in",
     "deciders_of",
     "ensure_may_confirm",

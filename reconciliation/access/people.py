@@ -16,6 +16,7 @@ from django.db.models.functions import Cast
 from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import get_users_with_perms
 
+from reconciliation.access.parts import Parts
 from reconciliation.models import Hold, Provider, ReviewQueue
 from workflows.models import Tenant
 
@@ -45,6 +46,15 @@ def people_of(hold: Hold, right: str) -> QuerySet[User]:
             & Q(pk__in=holders(tenant, "view_tenant"))
         )
     return users.filter(fits).order_by("first_name", "last_name", "username", "pk")
+
+
+def confirmers_of(hold: Hold, proposer: User, parts: Parts) -> list[User]:
+    """Those who may see a hold, whose queue comes with it, and confirm there what `proposer` has
+    proposed, whom nothing else bars; by name."""
+    assert hold.queue is not None, "only a queue asks for two"
+    able = people_of(hold, "second").filter(pk__in=holders(hold.queue, "second"))
+    others = able.exclude(pk=proposer.pk)
+    return [person for person in others if not parts.why_not_impartial(person)]
 
 
 def deciders_in(queues: Iterable[UUID]) -> QuerySet[User]:

@@ -13,12 +13,10 @@ from reconciliation.adapters.registry import known_adapters
 from reconciliation.core.contracts import parse_contract
 from reconciliation.core.dashboard import pattern_problem
 from reconciliation.core.errors import InvalidContract, NotYoursToGive
-from reconciliation.core.facts import Dispatch
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
 from reconciliation.sealing import seal
-from reconciliation.services.dispatch import MAX_REASON, MIN_REASON
 from reconciliation.services.providers import adapter_problems, address_problem_of
-from reconciliation.services.setup import ensure_may_give
+from reconciliation.services.setup import ensure_may_give, ensure_may_loosen
 from workflows.admin.json_field import NESTED
 
 if TYPE_CHECKING:
@@ -173,11 +171,16 @@ class QueueForm(QueueFormBase):
             self.add_error("due_after", "Longer than nothing: a case is not late as it comes.")
         if self.errors:
             return cleaned
-        self.instance.tenant = cleaned["tenant"]
+        for name in ("tenant", "approvals_needed", "second_from"):
+            setattr(self.instance, name, cleaned[name])
         try:
             ensure_may_give(cleaned["owners"], self.instance, self.by)
         except NotYoursToGive as error:
             self.add_error("owners", str(error))
+        try:
+            ensure_may_loosen(self.instance, self.by)
+        except NotYoursToGive as error:
+            self.add_error("approvals_needed", str(error))
         return cleaned
 
 
@@ -216,22 +219,3 @@ class ContractForm(ContractFormBase):
             )
         self.document = document
         return text
-
-
-class DispatchForm(forms.Form):
-    """Whether something is sent to a provider from now on, and why."""
-
-    state = forms.ChoiceField(
-        label="Dispatch",
-        choices=[
-            (Dispatch.ON, "On: writes are sent"),
-            (Dispatch.PAUSED, "Paused: new writes wait until it is on"),
-            (Dispatch.OFF, "Off: as paused, and not meant to be on soon"),
-        ],
-    )
-    reason = forms.CharField(
-        min_length=MIN_REASON,
-        max_length=MAX_REASON,
-        widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Goes on the record with your name.",
-    )

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.forms import ModelForm
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 
-from reconciliation.admin.forms import ContractForm, DispatchForm, ProviderForm, QueueForm
+from reconciliation.admin.forms import ContractForm, ProviderForm, QueueForm
 from reconciliation.admin.notifications import said_on_call
 from reconciliation.core.facts import Dispatch
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
 from reconciliation.selectors.contract import OVERDUE, is_overdue
-from reconciliation.services.dispatch import set_dispatch
 from reconciliation.services.providers import missing_of
 from reconciliation.services.setup import (
     add_contract_version,
@@ -111,38 +108,10 @@ class ProviderAdmin(Guarded):
     def dispatch_shown(self, provider: Provider) -> str:
         if provider._state.adding:
             return Dispatch.ON
-        url = reverse("admin:reconciliation_provider_dispatch", args=[provider.pk])
+        url = reverse("dispatch_change", query={"provider": provider.slug})
         return format_html(
             '{}. <a href="{}">Turn it on, to pause, or off…</a>', provider.dispatch, url
         )
-
-    def get_urls(self) -> list[URLPattern]:
-        dispatch = path(
-            "<uuid:provider>/dispatch/",
-            self.admin_site.admin_view(self.dispatch_view),
-            name="reconciliation_provider_dispatch",
-        )
-        return [dispatch, *super().get_urls()]
-
-    def dispatch_view(self, request: HttpRequest, provider: Any) -> HttpResponse:
-        """Ask for the reason, then let the service turn it; the service asks for the right too."""
-        found = get_object_or_404(Provider, pk=provider)
-        if not self.has_view_permission(request, found):
-            raise Http404
-        back = reverse("admin:reconciliation_provider_change", args=[found.pk])
-        form = DispatchForm(request.POST or None, initial={"state": str(found.dispatch)})
-        if request.method == "POST" and form.is_valid():
-            state = Dispatch(form.cleaned_data["state"])
-            set_dispatch(found, state, signed_in(request), form.cleaned_data["reason"])
-            messages.success(request, f"Dispatch to {found} is {state}.")
-            return redirect(back)
-        context = self.admin_site.each_context(request) | {
-            "title": f"Dispatch to {found}",
-            "provider": found,
-            "form": form,
-            "back": back,
-        }
-        return TemplateResponse(request, "admin/dispatch.html", context)
 
 
 # --- queues -----------------------------------------------------------------------------------

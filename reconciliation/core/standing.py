@@ -87,7 +87,14 @@ def takes_two(
         return False  # nothing moves by it
     if people > 1:
         return True
-    return second_from is not None and amount is not None and abs(amount) >= second_from
+    return amount is not None and abs(amount) >= two_from(people, second_from)
+
+
+def two_from(people: int, second_from: Decimal | None) -> Decimal:
+    """The amount from which a queue asks for two people; the arguments are as for `takes_two`."""
+    if people > 1:
+        return Decimal(0)
+    return Decimal("Infinity") if second_from is None else second_from
 
 
 RESTS_ON_EVIDENCE = frozenset(

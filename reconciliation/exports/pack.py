@@ -28,7 +28,7 @@ from reconciliation.exports.excerpt import about, chain_pieces, entries_about, f
 from reconciliation.exports.readme import readme_of
 from reconciliation.models import AuditEntry, Operation
 from reconciliation.selectors import operation_page
-from reconciliation.services.audit import actor_of, add_entry, as_chained
+from reconciliation.services.audit import actor_of, add_entry, as_chained, lock_chain
 from workflows.core.tables import listed
 from workflows.services.clock import database_now
 
@@ -65,10 +65,11 @@ def evidence_pack(operation: Operation, user: User) -> IO[bytes]:
             page = render_to_string("reconciliation/pack.html", context)
             digests["page_sha256"] = members.add("index.html", [page])
             digests["style_sha256"] = members.add("pack.css", [STYLE.read_text()])
+            readme = readme_of(operation, reader, now)
+            digests["readme_sha256"] = members.add("README.txt", [readme])
         head = record_export(operation, reader, PACK, digests)
         shown = add_entries(members, operation, head)
         members.add("audit/chain.json", chain_pieces(head, shown))
-        members.add("README.txt", [readme_of(operation, reader, head, now)])
         members.add("verify.py", [Path(verify.__file__).read_text()])
         members.add_checksums()
     file.seek(0)
@@ -106,6 +107,7 @@ def record_export(
     """Put the export on record: who, in which form, the digests of what it says, and how many
     entries of the record are about it, this one among them."""
     with transaction.atomic():
+        lock_chain()  # nothing is added between the count and this entry
         detail = {
             "form": form,
             **digests,

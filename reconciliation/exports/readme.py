@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from reconciliation.exports.document import Reader
-from reconciliation.models import AuditEntry, Operation
+from reconciliation.models import Operation
 
 README = """\
 EVIDENCE PACK OF ONE OPERATION
@@ -28,26 +28,23 @@ SHA256SUMS      of all files:  sha256sum -c SHA256SUMS
 verify.py       checks all of this and the chain:  python3 verify.py
                 (read it first, if you like: it needs Python and nothing else)
 
-The export is itself the last entry, {seq}, and names the digests of case.json,
-index.html and pack.css:
-
-{seq}:{hash}
+The export is itself the last entry, and names the digests of case.json,
+index.html, pack.css and this file. verify.py says which entry that is, and its
+hash.
 
 To be sure that this is the record that Romulus keeps, and not one made to fit,
-have somebody read you the hash of entry {seq} from the page of the audit record,
-and run:  python3 verify.py --head NUMBER:HASH
+have somebody read you that entry's hash from the page of the audit record, and
+run:  python3 verify.py --head NUMBER:HASH
 """
 WITH = "with what was sent and said"
 WITHOUT = "without what was sent and said, which that person may not see"
 
 
-def readme_of(operation: Operation, reader: Reader, head: AuditEntry, now: datetime) -> str:
+def readme_of(operation: Operation, reader: Reader, now: datetime) -> str:
     return README.format(
         operation=operation.pk,
         summary=" ".join(operation.summary.split()),
         at=now.astimezone(UTC),
         who=reader.user.get_username(),
         payloads=WITH if reader.payloads else WITHOUT,
-        seq=head.seq,
-        hash=head.hash,
     )

@@ -7,8 +7,9 @@
 
 It checks that no file was changed, added or taken away since; that each entry of the audit record
 is what its digest says; that every one of them belongs to the one chain which ends with the
-export of this very case; and that the entry of the export names the digests of case.json, of the
-page to read and its style, and the number of entries about the case, and that all of them are here.
+export of this very case; and that the entry of the export names the digests of case.json, of what
+there is to read and its style, and the number of entries about the case, and that all of them are
+here, each once.
 
 What it cannot show: that the chain is the one that Romulus keeps, and not one that was made to
 fit. For that have somebody read the hash of the last entry to you from the page of the audit
@@ -26,13 +27,27 @@ import hashlib
 import json
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 from typing import IO, Any, Iterator  # noqa: UP035 (as Python 3.8 has it)
 
 BLOCK = 65536
+CACHE = "__pycache__/verify."
 SUMS, CHAIN, CASE = "SHA256SUMS", "audit/chain.json", "case.json"
+# What Python raises where a file is damaged, or is made so that it cannot be read.
+UNREADABLE = (
+    *(OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 # What the entry of the export names the digests of.
-NAMED = {"case_sha256": CASE, "page_sha256": "index.html", "style_sha256": "pack.css"}
+NAMED = {
+    "case_sha256": CASE,
+    "page_sha256": "index.html",
+    "style_sha256": "pack.css",
+    "readme_sha256": "README.txt",
+}
+# What a pack holds beside the entries that are shown.
+PARTS = {*NAMED.values(), CHAIN, SUMS, "verify.py"}
 
 
 class Folder:
@@ -110,11 +125,13 @@ def wrong_files(pack: Pack) -> Iterator[str]:
     lines = pack.read(SUMS).decode().splitlines()
     listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     # What Python leaves beside a script that it has run is nobody's.
-    present = {name for name in pack.files.names() if "__pycache__" not in name} - {SUMS}
+    present = {name for name in pack.files.names() if not name.startswith(CACHE)} - {SUMS}
     for name in sorted(set(listed) - present):
         yield f"the file {name} is missing"
     for name in sorted(present - set(listed)):
         yield f"the file {name} was added"
+    for name in sorted(present - PARTS - set(map(file_of, pack.chain["shown"]))):
+        yield f"the file {name} is part of no pack"
     for name in sorted(present & set(listed)):
         if pack.digest(name) != listed[name]:
             yield f"the file {name} was changed"
@@ -177,6 +194,8 @@ def wrong_links(pack: Pack) -> Iterator[str]:
 
 def wrong_case(pack: Pack) -> Iterator[str]:
     case, last = pack.case, None
+    if len(set(pack.chain["shown"])) < len(pack.chain["shown"]):
+        yield "an entry is shown twice"
     subject = f"operation:{case['operation']['id']}"
     for number, entry in zip(pack.chain["shown"], pack.entries()):  # noqa: B905
         if entry["seq"] != number:
@@ -195,9 +214,11 @@ def wrong_case(pack: Pack) -> Iterator[str]:
 
 def wrong_export(pack: Pack, export: dict[str, Any]) -> Iterator[str]:
     """What is not as the entry of the export, which the chain vouches for, names it."""
+    present = pack.files.names()
     for key, name in NAMED.items():
-        # Packs of earlier versions name the case alone.
-        if (key in export or name == CASE) and export.get(key) != pack.digest(name):
+        # Packs of earlier versions name fewer files, and the case always.
+        named = key in export or name == CASE
+        if named and (name not in present or export.get(key) != pack.digest(name)):
             yield f"{name} is not what was exported"
     if export.get("entries") != len(pack.chain["shown"]):
         yield f"{export.get('entries')} entries are about this case, and not all are here"
@@ -234,10 +255,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         pack = Pack(given.pack)
         found = [f"NOT WHOLE: {problem}" for problem in problems(pack, given.head)]
-    except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as error:
+        said = found or list(summary(pack))
+    except UNREADABLE as error:
         sys.stdout.write(f"CANNOT BE READ: {error}\n")
         return 2
-    sys.stdout.writelines(f"{line}\n" for line in found or summary(pack))
+    sys.stdout.writelines(f"{line}\n" for line in said)
     return 1 if found else 0
 
 

@@ -8,14 +8,14 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Func, IntegerField, QuerySet
+from django.db.models import Exists, Func, IntegerField, OuterRef, QuerySet
 from django.urls import reverse
 
 from reconciliation import access
 from reconciliation.core.states import OperationState
 from reconciliation.dispatch_pages import ChangePage, DispatchPage, StopRow, WaitingRow
 from reconciliation.models import DispatchStop, Operation
-from reconciliation.services.dispatch import Scope, may_switch, strictest, waiting_for
+from reconciliation.services.dispatch import Scope, mark_of, may_switch, strictest, waiting_for
 from workflows.access import visible_runs
 from workflows.core.words import who
 from workflows.pages import Link
@@ -95,16 +95,17 @@ def change_url(scope: Scope) -> str:
 def change_page(scope: Scope, user: User) -> ChangePage:
     """What a change of `scope` would do, before anything is changed."""
     waiting = visible_waiting(scope, user)
-    stops, rows = together(
-        access.visible_stops(user).filter(**scope.fields()).order_by("pk")[:1],
-        waiting[:WAITING_SHOWN],
-    )
-    stop = next(iter(stops), None)
+    told = access.visible_stops(user).filter(pk=OuterRef("pk"))
+    stands = DispatchStop.objects.filter(**scope.fields()).annotate(told=Exists(told))
+    stops, rows = together(stands.order_by("pk")[:1], waiting[:WAITING_SHOWN])
+    found = next(iter(stops), None)
+    stop = found if found is not None and found.told else None
     said = f"by {who(stop.by)}: {stop.reason}" if stop else ""
     return ChangePage(
         covers=str(scope),
         state=strictest([stop] if stop else []),
         said=said,
+        seen=mark_of(found),
         waits=waiting[:COUNTED].count(),
         rows=tuple(waiting_row(operation) for operation in rows),
         per_second=settings.ROMULUS_RELEASE_PER_SECOND,

@@ -39,7 +39,8 @@ def thread_at(
 ) -> Thread | None:
     """The thread of the latest hold of a case; None where `user` may see no hold of it.
 
-    It holds what was said about earlier holds of the same case too. One query.
+    It holds what was said about earlier holds of the same case too, in the queues that `user` may
+    see. One query.
 
     Args:
         case: which holds are of it.
@@ -54,7 +55,7 @@ def thread_at(
         .annotate(reminder=Subquery(mine.values("at")))
     )
     holds = holds.filter(pk=of) if of else holds
-    notes = CaseNote.objects.filter(**{f"hold__{name}": value for name, value in case.items()})
+    notes = CaseNote.objects.filter(hold__in=access.visible_holds(user).filter(**case))
     found, newest = together(
         holds.order_by("-opened_at", "-pk")[:1],
         notes.order_by("-at", "-pk")[: NOTES_SHOWN + 1],

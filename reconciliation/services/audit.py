@@ -16,7 +16,14 @@ from workflows.failpoints import failpoint
 from workflows.services.audit import Objects, actor_of
 from workflows.services.clock import database_now
 
-__all__ = ["actor_of", "actors_of", "add_entry", "check_chain", "first_broken_entry"]
+__all__ = [
+    "actor_of",
+    "actors_of",
+    "add_entry",
+    "check_chain",
+    "first_broken_entry",
+    "lock_chain",
+]
 
 log = structlog.get_logger(__name__)
 
@@ -26,10 +33,15 @@ BATCH = 2000  # entries read at once
 CHAIN = "audit:chain"  # how the record names itself
 
 
-def add_entry(actor: str, verb: str, object: str, detail: dict[str, Any]) -> AuditEntry:
-    """Add an entry in the caller's transaction; `detail` holds no payload and no secret."""
+def lock_chain() -> None:
+    """Let nobody else add an entry until the caller's transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CHAIN_LOCK])
+
+
+def add_entry(actor: str, verb: str, object: str, detail: dict[str, Any]) -> AuditEntry:
+    """Add an entry in the caller's transaction; `detail` holds no payload and no secret."""
+    lock_chain()
     last = AuditEntry.objects.order_by("-seq").first()
     seq = (last.seq if last else 0) + 1
     entry = AuditEntry(

@@ -41,6 +41,7 @@ log = structlog.get_logger(__name__)
 MIN_REASON, MAX_REASON = 10, 1000  # characters
 PARKED = (OperationState.INTENDED, OperationState.UNKNOWN)
 BATCH = 100
+LONGEST_SUBJECT = 200  # that the audit record keeps; what is cut off stands in the entry's detail
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Scope:
         named = [f"provider:{self.provider.slug}"] if self.provider else []
         named += [f"tenant:{self.tenant.pk}"] if self.tenant else []
         named += [f"action:{self.action}"] if self.action else []
-        return " ".join(named) or "everything"
+        return " ".join(named)[:LONGEST_SUBJECT] or "everything"
 
     def fields(self) -> dict[str, Any]:
         return {"provider": self.provider, "tenant": self.tenant, "action": self.action}
@@ -123,6 +124,7 @@ def set_dispatch(
     reason: str,
     *,
     until: datetime | None = None,
+    seen: str | None = None,
 ) -> bool:
     """Set what is sent from now on of what `scope` covers; False when it was so already.
 
@@ -133,10 +135,12 @@ def set_dispatch(
     Args:
         scope: what it covers; a provider stands for itself.
         until: when a pause ends by itself, by the database's clock.
+        seen: the stop that the form was shown with, as `mark_of` has it; None: there was no form.
 
     Raises:
         PermissionDenied: this person may not turn this off and on.
-        InvalidDecision: the reason is missing or too long, or the end lies in the past.
+        InvalidDecision: the reason is missing or too long, the end lies in the past, or somebody
+            has set another stop since the form was shown, which nobody ends unread.
     """
     scope = Scope(scope) if isinstance(scope, Provider) else scope
     if not may_switch(by, scope):
@@ -150,6 +154,8 @@ def set_dispatch(
         raise InvalidDecision("until", "Name a time to come, and only for a pause.")
     failpoint("before_switch")
     with transaction.atomic():
+        take_write_lock()
+        ensure_seen(scope, seen)
         switched = switch(scope, state, actor_of(by), reason, until)
     failpoint("after_switch")
     return switched
@@ -163,13 +169,36 @@ def may_switch(user: User, scope: Scope) -> bool:
     )
 
 
+def stop_of(scope: Scope) -> DispatchStop | None:
+    """The switch of this very scope, also one whose time is over and that is still to be ended."""
+    return DispatchStop.objects.filter(**scope.fields()).first()
+
+
+def mark_of(stop: DispatchStop | None) -> str:
+    """Which stop, set when: what a form carries of the one that it was shown with."""
+    return f"{stop.pk.hex}.{stop.at:%Y%m%d%H%M%S%f}" if stop else ""
+
+
+def ensure_seen(scope: Scope, seen: str | None) -> None:
+    """Raises `InvalidDecision`: a stop stands there that was not `seen`."""
+    stop = stop_of(scope)
+    if stop is not None and seen is not None and seen != mark_of(stop):
+        raise InvalidDecision(
+            "state",
+            "Somebody has set this switch since you opened the form, and nothing was changed. It "
+            "is shown as it is now: read it, then set it if you still mean it.",
+        )
+
+
 def switch(scope: Scope, state: Dispatch, by: str, reason: str, until: datetime | None) -> bool:
-    take_write_lock()
-    stop = DispatchStop.objects.filter(**scope.fields()).first()
+    """In a transaction that has the lock of writes."""
+    stop = stop_of(scope)
     before = Dispatch(stop.state) if stop else Dispatch.ON
     if before is state and (stop is None or stop.until == until):
         return False
     detail: dict[str, Any] = {"from": before, "to": str(state), "reason": reason}
+    if len(scope.subject) == LONGEST_SUBJECT:
+        detail["covers"] = str(scope)
     if state is Dispatch.ON:
         DispatchStop.objects.filter(**scope.fields()).delete()
         release(scope)

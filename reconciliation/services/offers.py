@@ -138,8 +138,13 @@ def basis_of(ground: Ground) -> dict[str, Any]:
 
 
 def basis_digest(ground: Ground) -> str:
-    """Something short that a form carries: what a decision with it rests on, as it was shown."""
-    basis = json.dumps(basis_of(ground), sort_keys=True)
+    """Something short that a form carries: what a decision with it rests on, as it was shown; and
+    what else makes its consequence another one: how many people it takes, and which version of
+    the workflow goes on from it."""
+    hold = ground.hold
+    two = sorted(str(offer.kind) for offer in ground.offers if needs_second(hold, offer.kind))
+    shown = basis_of(ground) | {"two": two, "version": hold.held_run.version}
+    basis = json.dumps(shown, sort_keys=True)
     return hashlib.sha256(basis.encode()).hexdigest()[:16]
 
 

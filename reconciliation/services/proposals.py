@@ -47,8 +47,7 @@ def propose(ground: Ground, user: User, answer: Answer) -> DecisionProposal:
     Hold.objects.filter(pk=hold.pk).update(proposal=proposal, version=F("version") + 1)
     detail = {"proposal": str(proposal.pk), "kind": str(answer.kind), "hold": str(hold.pk)}
     add_entry(actor_of(user), "proposed", subject_of(proposal), detail)
-    assert hold.queue is not None, "only a queue asks for two"
-    tell_proposed(proposal, access.other_seconds(user, hold.queue))
+    tell_proposed(proposal, access.confirmers_of(hold, user, ground.parts))
     log.info("hold.proposed", hold=str(hold.pk), run=str(hold.run_id), kind=answer.kind)
     return proposal
 

@@ -6,6 +6,7 @@ An audit entry holds what each field was before and is after, but for what may b
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import structlog
@@ -16,6 +17,7 @@ from guardian.shortcuts import assign_perm, remove_perm
 
 from reconciliation.core.contracts import parse_contract
 from reconciliation.core.errors import InvalidContract, NotYoursToGive
+from reconciliation.core.standing import two_from
 from reconciliation.models import ContractVersion, Provider, ReviewQueue
 from reconciliation.sealing import seal
 from reconciliation.services.audit import actor_of, add_entry
@@ -122,9 +124,31 @@ def save_provider(
 
 @transaction.atomic
 def save_queue(queue: ReviewQueue, *, by: User, changed: Sequence[str]) -> None:
+    """Raises `NotYoursToGive`: by it `by` could decide alone what takes two people."""
+    ensure_may_loosen(queue, by)
     changes = changes_of(queue, set(changed) - {"owners"})  # those have an entry of their own
     queue.save()
     note_saved(queue, changes, by=by)
+
+
+def ensure_may_loosen(queue: ReviewQueue, by: User) -> None:
+    """Whoever decides in a queue does not let themselves do it alone there; an administrator may.
+
+    Raises: NotYoursToGive
+    """
+    before = ReviewQueue.objects.filter(pk=queue.pk).first()
+    if before is None or by.is_superuser or not holds(by, "reconciliation.decide", queue):
+        return
+    if asks_two_from(queue) > asks_two_from(before):
+        raise NotYoursToGive(
+            f"You decide in {queue}, so it is for somebody else to say that fewer of its cases "
+            "take two people. Nothing was changed."
+        )
+
+
+def asks_two_from(queue: ReviewQueue) -> Decimal:
+    """The amount from which a queue asks for two people."""
+    return two_from(queue.approvals_needed, queue.second_from)
 
 
 def note_saved(subject: Provider | ReviewQueue, changes: Changes, *, by: User) -> None:

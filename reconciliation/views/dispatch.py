@@ -67,6 +67,7 @@ def thrown(request: SignedIn, form: SwitchForm) -> bool:
             request.user,
             cleaned["reason"],
             until=cleaned["until"],
+            seen=cleaned["seen"],
         )
     except InvalidDecision as error:
         form.add_error(error.field, str(error))

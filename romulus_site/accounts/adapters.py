@@ -6,20 +6,28 @@ from typing import Any
 
 import structlog
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.providers.base import AuthProcess
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 from romulus_site.accounts import resets
+from romulus_site.views import not_allowed
 from workflows.sealing import seal, unseal
 
 log = structlog.get_logger(__name__)
 
 # What the secrets of authenticator apps and the seeds of recovery codes are sealed for.
 PURPOSE = b"second factor"
+NOT_JOINED = (
+    "An account is joined to single sign-on by the address that the provider has verified, when "
+    "its person signs in there. Nothing was changed."
+)
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -57,20 +65,36 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         return False
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        if sociallogin.state.get("process") != AuthProcess.LOGIN:
+            # allauth would join whom the provider knows to whoever is signed in here: by a link,
+            # which another site may have led a browser through.
+            raise ImmediateHttpResponse(not_allowed(request, PermissionDenied(NOT_JOINED)))
         if sociallogin.is_existing:
             return
-        verified = {each.email for each in sociallogin.email_addresses if each.verified}
-        user = account_of(verified)
+        verified = any(each.verified for each in sociallogin.email_addresses)
+        user = account_of(address_in(sociallogin)) if verified else None
         if user is not None:
             sociallogin.connect(request, user)
 
 
-def account_of(addresses: set[str]) -> User | None:
-    """The one active account with one of these addresses; none when there are several."""
-    found = set[User]()
-    for address in addresses:
-        found |= set(User.objects.filter(email__iexact=address, is_active=True)[:2])
-    return found.pop() if len(found) == 1 else None
+def address_in(sociallogin: Any) -> str:
+    """The address as the provider says it: allauth has made small letters of all of it, also of
+    what only looks like one (`folded`)."""
+    said = sociallogin.account.get_provider_account().get_user_data() or {}
+    return str(said.get("email", ""))
+
+
+def account_of(address: str) -> User | None:
+    """The one active account with this address; none when there are several."""
+    alike = User.objects.filter(email__iexact=address, is_active=True)
+    found = [user for user in alike if folded(user.email) == folded(address)]
+    return found[0] if len(found) == 1 else None
+
+
+def folded(address: str) -> str:
+    """An address whatever the case of its plain letters; of others no two are the same: a dotless i
+    is an I to the database, a long s an S, and each may stand in somebody else's address."""
+    return address.encode().lower().decode()
 
 
 class MFAAdapter(DefaultMFAAdapter):

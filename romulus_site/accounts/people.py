@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Model
 
+from romulus_site.accounts.sessions import end_sessions
 from workflows.core.changes import changes_between
 from workflows.services import audit
 from workflows.services.access_tokens import end_own_tokens
@@ -26,11 +27,18 @@ def subject_of(row: Model) -> str:
 
 @transaction.atomic
 def save_account(row: User | Group, *, by: User, changed: Sequence[str]) -> None:
-    """Save an account or a group itself; a password is told by name alone."""
+    """Save an account or a group itself; a password is told by name alone.
+
+    What lets somebody in ends with an account that is closed: opened again, it lets in whoever
+    signs in then, and nobody who had a session or a token before.
+    """
     changes = changes_of(row, set(changed) - RELATIONS)
     row.save()
     if changes:
         audit.record(actor_of(by), "set up", subject_of(row), changes=changes)
+    if isinstance(row, User) and "is_active" in changed and not row.is_active:
+        end_sessions(row, by=by)
+        end_own_tokens(row, by=by)
 
 
 def relations_of(row: User | Group) -> dict[str, list[str]]:

@@ -1,7 +1,9 @@
-"""A form is taken from nobody but the person whom it was shown to.
+"""A form is taken from nobody but the person whom it was shown to, and no page is given a part
+that was made for somebody else.
 
 Two tabs of a browser share one session. Whoever signs in as somebody else in one of them must not
-decide under that name with a form that the other tab still shows.
+decide under that name with a form that the other tab still shows, nor with one that htmx puts into
+a page whose frame names who was there before.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from django.utils.safestring import SafeString
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 FIELD = "rendered_for"
+# What htmx sends along with each request of a page: whom that was rendered for (base.html).
+HEADER = "Rendered-For"
 # Never shown again, whoever has typed it.
 UNTOLD = ("csrfmiddlewaretoken", FIELD, "token", "version", "basis", "next", "code", "credential")
 SECRET = ("password", "secret", "credential", "value")
@@ -54,25 +58,31 @@ def csrf_token(parser: Parser, token: Token) -> FormTokenNode:  # noqa: ARG001 (
 
 
 def only_whom_it_was_rendered_for(get_response: GetResponse) -> GetResponse:
-    """Refuse, with 409, a form that was rendered for another account than the one signed in.
+    """Refuse, with 409, a form that was rendered for another account than the one signed in, and
+    a part of a page that was.
 
     Before the view and before Django looks at the token: that is another one after signing in
-    again, and its refusal would lose what was typed. A request without the field is no form of
+    again, and its refusal would lose what was typed. A request without field and header is none of
     ours; Django's token and the rights of whoever sends it are all that counts there.
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        if request.method != "POST" or settings.SESSION_COOKIE_NAME not in request.COOKIES:
+        whose = rendered_for(request)
+        if not whose or settings.SESSION_COOKIE_NAME not in request.COOKIES:
             return get_response(request)
-        whose = request.POST.get(FIELD, "")
-        signing_out = request.path == reverse("logout")
-        if not whose or signing_out or whose == str(request.user.pk or ""):
+        if request.path == reverse("logout") or whose == {str(request.user.pk or "")}:
             return get_response(request)
         if not request.user.is_authenticated:  # it ended: the view leads to the login page
             return get_response(request)
         return refused(request)
 
     return middleware
+
+
+def rendered_for(request: HttpRequest) -> set[str]:
+    """Whom the page and the form of a request were rendered for; empty where neither says so."""
+    form = request.POST.get(FIELD, "") if request.method == "POST" else ""
+    return {request.headers.get(HEADER, ""), form} - {""}
 
 
 def refused(request: HttpRequest) -> HttpResponseBase:

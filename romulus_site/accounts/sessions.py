@@ -96,12 +96,15 @@ def forget_ended() -> int:
 
 
 @transaction.atomic
-def end_sessions(user: User, *, only: int | None = None, keep: str | None = None) -> int:
+def end_sessions(
+    user: User, *, only: int | None = None, keep: str | None = None, by: User | None = None
+) -> int:
     """End a person's sessions, on record: at their next request they have to sign in.
 
     Args:
         only: the session that is meant; None means all of them.
         keep: the key of one that goes on.
+        by: who ends them, where it is not that person.
 
     Returns: how many were ended; 0 when they had ended already, or are another person's.
     """
@@ -113,5 +116,5 @@ def end_sessions(user: User, *, only: int | None = None, keep: str | None = None
     ended, _ = Session.objects.filter(session_key__in=keys, expire_date__gt=Now()).delete()
     UserSession.objects.filter(session_key__in=keys).delete()
     if ended:
-        audit.record(actor_of(user), "ended sessions", f"user:{user.pk}", number=ended)
+        audit.record(actor_of(by or user), "ended sessions", f"user:{user.pk}", number=ended)
     return int(ended)

@@ -45,18 +45,23 @@ def known_or_404(request: SignedIn, kind: str, pk: UUID) -> tuple[Kind, Any]:
     return found
 
 
+def named(request: HttpRequest, field: str) -> str:
+    """What an address says; NUL is in no name, nor may the database be asked for it."""
+    return request.GET.get(field, "").replace("\0", "").strip()
+
+
 @staff
 @require_safe
 def rights(request: SignedIn, kind: str, pk: UUID) -> HttpResponse:
     """Who can do what with one object."""
     found, subject = known_or_404(request, kind, pk)
-    if who := request.GET.get("who", "").strip():
+    if who := named(request, "who"):
         return to_holder(request, found, subject, who)
     page = who_can(
         found,
         subject,
-        people=request.GET.get("people", ""),
-        groups=request.GET.get("groups", ""),
+        people=named(request, "people"),
+        groups=named(request, "groups"),
     )
     return shown(request, "rights/who.html", page, f"Who can do what: {subject}")
 
@@ -146,7 +151,7 @@ def rights_of_group(request: SignedIn, pk: int) -> HttpResponse:
 
 def of_holder(request: SignedIn, holder: Holder) -> HttpResponse:
     """What one person or group can do, with the objects whose rights the reader may know of."""
-    after = {slug: request.GET.get(slug, "") for slug in KINDS}
+    after = {slug: named(request, slug) for slug in KINDS}
     page = what_can(holder, request.user, after)
     return shown(request, "rights/what.html", page, f"What {page.name} can do")
 

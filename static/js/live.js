@@ -76,7 +76,7 @@
       return;
     }
     // What was said already is not said again: a reader would hear it every time.
-    if (target.getAttribute("role") === "status") {
+    if (target.getAttribute("role") === "status" || isPoll(event.detail)) {
       if (target.dataset.said === xhr.responseText) event.detail.shouldSwap = false;
       target.dataset.said = xhr.responseText;
     }

@@ -180,6 +180,14 @@ def test_a_row_of_the_ledger_is_found_by_a_whole_id_alone(
     assert found("reconciliation_auditentry", f"operation:{decided.pk}") >= 1
 
 
+@pytest.mark.parametrize("model", ["reconciliation/provider", "auth/user"])
+def test_a_field_that_is_none_is_a_wrong_address_and_no_fault_of_ours(
+    admin: Client, model: str
+) -> None:
+    answer = admin.get(f"/admin/{model}/", {"_to_field": "+"})
+    assert answer.status_code == HTTPStatus.BAD_REQUEST
+
+
 def test_a_list_of_the_ledger_counts_no_further_than_it_pages(
     admin: Client, decided: Operation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

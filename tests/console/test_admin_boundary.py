@@ -7,8 +7,10 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from guardian.shortcuts import assign_perm
 
 from reconciliation.models import AuditEntry, DecisionPoint
 from reconciliation.sealing import unseal
@@ -95,6 +97,12 @@ def test_what_cannot_work_is_not_saved(admin: Client, document: str) -> None:
     assert not PolicyVersion.objects.exists()
 
 
+def test_a_note_of_which_nothing_can_be_read_is_none(admin: Client) -> None:
+    answer = posted(admin, ALLOWING, "save", note="\u200b" * 40)
+    assert "Write at least" in answer.content.decode()
+    assert not PolicyVersion.objects.exists()
+
+
 def test_a_version_is_not_changed_and_not_everybody_adds_one(admin: Client) -> None:
     version = policy()
     change = reverse("admin:workflows_policyversion_change", args=[version.pk])
@@ -102,6 +110,25 @@ def test_a_version_is_not_changed_and_not_everybody_adds_one(admin: Client) -> N
     clerk = Client()
     clerk.force_login(person("clerk_1", is_staff=True))
     assert clerk.get(ADD).status_code == HTTPStatus.FORBIDDEN
+
+
+@pytest.mark.parametrize("name", ["policyversion", "accesstoken"])
+def test_a_tenant_that_staff_may_not_see_is_not_offered_and_not_taken(name: str) -> None:
+    clerk = person("clerk_1", is_staff=True)
+    clerk.user_permissions.add(Permission.objects.get(codename=f"add_{name}"))
+    assign_perm("workflows.view_tenant", clerk, tenant())
+    hidden = tenant("southwind")
+    client = Client()
+    client.force_login(User.objects.get(pk=clerk.pk))
+    url = reverse(f"admin:workflows_{name}_add")
+    page = client.get(url).content.decode()
+    assert "Northwind" in page
+    assert "Southwind" not in page
+    fields = {"document": json.dumps(ALLOWING), "note": NOTE, "save": "1", "label": "Batch jobs"}
+    answer = client.post(url, fields | {"tenant": hidden.pk})
+    assert "Select a valid choice" in answer.content.decode()
+    assert not PolicyVersion.objects.exists()
+    assert not AccessToken.objects.exists()
 
 
 def test_a_token_is_shown_once(admin: Client) -> None:

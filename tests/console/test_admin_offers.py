@@ -77,7 +77,7 @@ def test_a_foreign_queue_that_is_posted_all_the_same_is_no_choice(
     assert "valid choice" in str(answer.context["adminform"].form.errors["default_queue"])
 
 
-@pytest.mark.parametrize("name", ["provider_dispatch", "provider_history", "provider_delete"])
+@pytest.mark.parametrize("name", ["provider_history", "provider_delete"])
 def test_a_foreign_object_is_answered_as_one_that_is_not_there(
     staff: Client, foreign: Provider, name: str
 ) -> None:

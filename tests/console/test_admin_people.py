@@ -16,6 +16,7 @@ from guardian.shortcuts import assign_perm
 
 from reconciliation.models import AuditEntry
 from tests.factories import administrator, person, tenant
+from workflows.services.access_tokens import add_own_token
 
 pytestmark = pytest.mark.django_db
 
@@ -100,6 +101,23 @@ def test_a_closed_account_can_do_nothing_from_its_next_request_on(admin: Client)
     assert client.get("/review/").status_code == HTTPStatus.OK
     saved(admin, ada, is_active=None)
     assert client.get("/review/").status_code == HTTPStatus.FOUND
+
+
+def test_an_account_that_is_opened_again_lets_nobody_in_by_what_they_had_before(
+    admin: Client,
+) -> None:
+    """It was closed for a reason: whoever has its session, or a token, may be who that was."""
+    ada, elsewhere = person("ada"), Client()
+    elsewhere.post("/login/", {"username": "ada", "password": "ada"})
+    assert elsewhere.get("/runs/").status_code == HTTPStatus.OK
+    token = add_own_token("Of a script", ada)
+    saved(admin, ada, is_active=None)
+    saved(admin, ada, is_active="on")
+    assert elsewhere.get("/runs/").status_code == HTTPStatus.FOUND
+    shown = elsewhere.get("/api/runs/", headers={"Authorization": f"Bearer {token}"})
+    assert shown.status_code == HTTPStatus.UNAUTHORIZED
+    ended = AuditEntry.objects.filter(verb__in=("ended sessions", "ended token"))
+    assert {entry.actor.partition(" ")[2] for entry in ended} == {"admin_1"}
 
 
 def test_staff_with_every_right_of_djangos_own_makes_nobody_an_administrator() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
+from reconciliation.core.facts import Dispatch
 from reconciliation.models import (
     AuditEntry,
     ContractVersion,
@@ -198,41 +198,18 @@ def test_the_page_tells_the_contract_what_is_missing_and_what_trust_means(admin:
 # --- dispatch ---------------------------------------------------------------------------------
 
 
-def dispatch_url(provider: Provider) -> str:
-    return reverse("admin:reconciliation_provider_dispatch", args=[provider.pk])
+def test_the_form_of_a_provider_leads_to_where_its_dispatch_is_turned(admin: Client) -> None:
+    provider = ready_provider("payments", dispatch="paused")
+    page = admin.get(reverse("admin:reconciliation_provider_change", args=[provider.pk]))
+    there = "/dispatch/change/?provider=payments"
+    assert f'paused. <a href="{there}">' in page.content.decode()
+    assert admin.get(there).context["page"].covers == "Payments"
 
 
-def test_dispatch_is_turned_with_a_reason_that_goes_on_record(admin: Client) -> None:
-    provider = ready_provider("payments")
-    assert admin.get(dispatch_url(provider)).status_code == HTTPStatus.OK
-    fields = {"state": "paused", "reason": "The provider announced an outage."}
-    assert admin.post(dispatch_url(provider), fields).status_code == HTTPStatus.FOUND
-    provider.refresh_from_db()
-    assert provider.dispatch == "paused"
-    entry = AuditEntry.objects.get(verb="set dispatch")
-    assert entry.detail == {
-        "from": "on",
-        "to": "paused",
-        "reason": "The provider announced an outage.",
-    }
-
-
-def test_without_a_reason_dispatch_stays(admin: Client) -> None:
-    provider = ready_provider("payments")
-    answer = admin.post(dispatch_url(provider), {"state": "off", "reason": "      x      "})
-    assert answer.status_code == HTTPStatus.OK
-    assert answer.context["form"].errors["reason"]
-    provider.refresh_from_db()
-    assert provider.dispatch == "on"
-
-
-def test_turning_it_on_lets_what_waited_go_on(
-    admin: Client, destination: RunningDestination
-) -> None:
+def test_turning_it_on_lets_what_waited_go_on(destination: RunningDestination) -> None:
     provider = ready_provider("payments", destination.url, dispatch="paused")
     run = advanced(started_run("refund"))
-    fields = {"state": "on", "reason": "The outage is over."}
-    admin.post(dispatch_url(provider), fields)
+    set_dispatch(provider, Dispatch.ON, administrator(), "The outage is over.")
     operation = Operation.objects.get(run=run)
     reconcile(operation.pk)
     assert advanced(run).state == "completed"
@@ -242,20 +219,6 @@ def test_setting_what_is_set_changes_nothing() -> None:
     provider = ready_provider("payments")
     assert not set_dispatch(provider, provider.dispatch, administrator(), "For good measure.")
     assert not AuditEntry.objects.filter(verb="set dispatch").exists()
-
-
-def test_staff_without_the_right_cannot_turn_it() -> None:
-    provider = ready_provider("payments")
-    staff = person("staff_1", is_staff=True)
-    staff.user_permissions.add(Permission.objects.get(codename="view_provider"))
-    client = Client()
-    client.force_login(get_user_model().objects.get(pk=staff.pk))
-    fields = {"state": "off", "reason": "I would rather have it off."}
-    answer = client.post(dispatch_url(provider), fields)
-    assert answer.status_code == HTTPStatus.FORBIDDEN
-    assert "may not turn" in answer.content.decode()
-    provider.refresh_from_db()
-    assert provider.dispatch == "on"
 
 
 # --- queues and tenants -----------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from http import HTTPStatus
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from reconciliation.models import Decision, Hold
 from tests.console.posting import HTMX, filled, form_at, url_of
@@ -100,6 +102,31 @@ def test_what_another_site_sends_is_not_shown(browser: Client, hold: Hold) -> No
     sign_in(browser, "reviewer_2")
     text = browser.post(url, fields, headers={"Origin": "https://elsewhere.example"})
     assert NOTE not in text.content.decode()
+
+
+@pytest.mark.parametrize("what", ["dialog", "poll", "form"])
+def test_a_page_of_one_account_is_given_no_part_that_is_made_for_another(
+    browser: Client, hold: Hold, what: str
+) -> None:
+    """Its frame names the first, and what is pressed in it would count for the second."""
+    url = url_of(hold.operation)
+    page = browser.get(url).content.decode()
+    whose = re.search(r"""hx-headers='(\{[^']*\})'""", page)
+    assert whose is not None
+    told = json.loads(whose[1])
+    asked = {
+        "dialog": (reverse("review_assign", args=[hold.pk]), "act"),
+        "poll": (f"{url}?seen=x", "live"),
+        "form": (reverse("review_snooze", args=[hold.pk]), "act"),
+    }
+    there, into = asked[what]
+    headers = HTMX | told | {"HX-Target": into}
+    assert browser.get(there, headers=headers).status_code == HTTPStatus.OK
+    sign_in(browser, "reviewer_2")
+    answer = browser.get(there, headers=headers)
+    assert answer.status_code == HTTPStatus.CONFLICT
+    assert answer["HX-Retarget"] == "#alerts"
+    assert "this page was opened by another account" in answer.content.decode()
 
 
 def test_signing_out_takes_any_tab(browser: Client, hold: Hold) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -164,6 +165,17 @@ def test_those_that_are_picked_are_approved_each_by_itself(
     answer = approving.post(URL, {"pick": [row.pick for row in rows], "note": "Both were checked."})
     assert [each.done for each in answer.context["page"].outcomes] == [True, False]
     assert Proposal.objects.get(pk=other.pk).state == "approved"
+
+
+def test_where_one_of_them_is_not_there_none_is_approved(
+    approving: Client, asked: Proposal
+) -> None:
+    """The answer could not tell what became of the others."""
+    (row,) = page_at(approving, URL).rows
+    gone = f"{uuid4()} x {uuid4()}"
+    assert approving.post(URL, {"pick": [row.pick, gone]}).status_code == HTTPStatus.NOT_FOUND
+    asked.refresh_from_db()
+    assert asked.state == "open"
 
 
 def test_the_policy_names_other_people(approving: Client, asked: Proposal) -> None:

@@ -84,17 +84,37 @@ def test_the_other_tab_decides_nothing_under_the_new_name(
     sign_in(first, "reviewer_1")
     first.goto(url_of(held))
     fill(first, held)
-    second = context.new_page()
-    second.goto("/account/sessions/")
-    second.locator("summary.me").click()
-    second.get_by_role("button", name="Sign out").click()
-    second.wait_for_url("**/login/")
-    sign_in(second, "reviewer_2")
+    become(context, "reviewer_2")
 
     first.locator("form[data-decide] [data-commit]").click()
     expect(first.locator("#alerts")).to_contain_text("You are signed in as reviewer_2 now")
     expect(first.get_by_label("Note for the record")).to_have_value(NOTE)
     assert not Decision.objects.exists()
+
+
+def become(context: BrowserContext, name: str) -> None:
+    """Sign in as somebody else, in another tab."""
+    page = context.new_page()
+    page.goto("/account/sessions/")
+    page.locator("summary.me").click()
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/login/")
+    sign_in(page, name)
+
+
+def test_nor_is_it_given_a_dialog_in_which_the_other_would_act(
+    context: BrowserContext,
+    held: Operation,  # noqa: F811
+) -> None:
+    """The page names whoever opened it; what is pressed there is not to count for another."""
+    owner_of(held.holds.get().queue, "reviewer_2")  # type: ignore[arg-type]
+    first = context.new_page()
+    sign_in(first, "reviewer_1")
+    first.goto(url_of(held))
+    become(context, "reviewer_2")
+    first.get_by_role("link", name="Snooze").click()
+    expect(first.locator("#alerts")).to_contain_text("You are signed in as reviewer_2 now")
+    expect(first.locator("dialog[open]")).to_have_count(0)
 
 
 def fill(page: Page, operation: Operation) -> None:

@@ -10,10 +10,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reconciliation.models import AuditEntry, Decision, Hold, Operation
+from reconciliation.models import AuditEntry, Decision, Hold, Operation, ReviewQueue
 from reconciliation.services.reconcile import ask_again
 from tests.console.posting import HTMX, IN_A_MONTH, filled, form_at, post, url_of
-from tests.deciding import learnt
+from tests.deciding import learnt, two_needed
 from tests.destination import RunningDestination
 from tests.factories import (
     NOTE,
@@ -29,6 +29,7 @@ from tests.factories import (
     started_run,
     stranger,
 )
+from workflows.models import Run
 from workflows.services.results import result_of
 
 pytestmark = pytest.mark.django_db
@@ -334,6 +335,30 @@ def test_that_the_provider_could_not_be_asked_meanwhile_changes_nothing(
     form = form_at(owner, url_of(held))
     learnt(held, "unavailable")
     assert post(owner, form, "abandon").status_code == HTTPStatus.SEE_OTHER
+
+
+def test_a_form_that_was_to_propose_does_not_decide_alone(owner: Client, held: Operation) -> None:
+    """The queue asked for two people when it was opened, and asks for one by now."""
+    queue = two_needed(open_hold_of(held)).queue
+    assert queue is not None
+    form = form_at(owner, url_of(held))
+    assert form.takes_two
+    ReviewQueue.objects.filter(pk=queue.pk).update(approvals_needed=1)
+    answer = post(owner, form, "abandon")
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert "has changed since you opened this form" in answer.content.decode()
+    assert unchanged(held)
+    assert post(owner, form_at(owner, url_of(held)), "abandon").status_code == HTTPStatus.SEE_OTHER
+
+
+def test_a_form_that_was_shown_with_another_version_of_the_workflow_decides_nothing(
+    owner: Client, held: Operation
+) -> None:
+    """What starts by a decision, or fails by it, is the version's to say."""
+    form = form_at(owner, url_of(held))
+    Run.objects.filter(pk=held.run_id).update(version=2)
+    assert post(owner, form, "abandon").status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert unchanged(held)
 
 
 def test_a_form_that_does_not_say_what_it_was_shown_with_decides_nothing(

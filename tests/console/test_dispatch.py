@@ -11,7 +11,7 @@ from django.utils.html import escape
 from guardian.shortcuts import assign_perm
 
 from reconciliation.core.facts import Dispatch
-from reconciliation.models import DispatchStop, Operation, Provider
+from reconciliation.models import AuditEntry, DispatchStop, Operation, Provider
 from reconciliation.services.dispatch import Scope, set_dispatch
 from tests.factories import (
     administrator,
@@ -68,6 +68,33 @@ def test_a_switch_is_thrown_and_every_page_says_by_whom_and_why(
     text = operator.get("/runs/").content.decode()
     assert "Dispatch of Payments is paused" in text
     assert WHY in text
+
+
+@pytest.mark.parametrize("state", ["on", "paused"])
+def test_a_form_that_was_opened_before_somebody_else_s_stop_does_not_end_it_unread(
+    operator: Client, provider: Provider, state: str
+) -> None:
+    """From an old tab writes would go out again, against a reason that nobody there has read."""
+    operator.post(CHANGE, fields(reason="A short test of ours, back in a minute."))
+    stale = page_at(operator, f"{CHANGE}?provider=payments").seen
+    set_dispatch(provider, Dispatch.OFF, administrator(), WHY, seen=stale)
+    given = fields(state=state, reason="Our test is over by now.", seen=stale)
+    refused = operator.post(CHANGE, given)
+    assert refused.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert WHY in refused.content.decode()
+    assert provider.dispatch == "off"
+    now = refused.context["page"].seen
+    assert operator.post(CHANGE, given | {"seen": now}).status_code == HTTPStatus.SEE_OTHER
+    assert provider.dispatch == state
+
+
+def test_the_longest_names_together_are_stopped_and_on_record_too(operator: Client) -> None:
+    Provider.objects.update(slug="p" * 50)
+    given = fields(provider="p" * 50, tenant="northwind", action="a" * 100)
+    assert operator.post(CHANGE, given).status_code == HTTPStatus.SEE_OTHER
+    entry = AuditEntry.objects.get(verb="set dispatch")
+    assert entry.object.startswith(f"provider:{'p' * 50} tenant:")
+    assert "a" * 100 in entry.detail["covers"]
 
 
 def test_before_it_is_turned_on_it_says_what_would_be_sent(operator: Client) -> None:

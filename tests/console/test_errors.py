@@ -50,3 +50,12 @@ def test_what_is_not_there_leads_to_the_queue(reads: Client) -> None:
     answer = reads.get(reverse("operation", args=[new_id()]))
     assert answer.status_code == HTTPStatus.NOT_FOUND
     assert f'href="{reverse("review")}">Review queue' in answer.content.decode()
+
+
+def test_a_form_in_letters_that_no_form_is_sent_in_is_refused_and_breaks_nothing(
+    reads: Client,
+) -> None:
+    kind = "application/x-www-form-urlencoded; charset=utf-16"
+    answer = reads.post(reverse("profile"), "letters=on", content_type=kind)
+    assert answer.status_code == HTTPStatus.BAD_REQUEST
+    assert "Nothing was sent and nothing was decided" in answer.content.decode()

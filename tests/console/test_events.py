@@ -107,6 +107,10 @@ def test_it_can_be_narrowed_by_kind_and_source(viewer: Client) -> None:
     assert "hidden by the choice above" in viewer.get(f"{EVENTS}?state=late").content.decode()
 
 
+def test_a_source_that_no_text_can_name_narrows_to_none(viewer: Client) -> None:
+    assert viewer.get("/events/", {"source": "\0", "before": "\0"}).status_code == HTTPStatus.OK
+
+
 def test_a_range_leaves_out_what_came_before_it_and_without_one_nothing_is(
     viewer: Client,
 ) -> None:

@@ -219,6 +219,29 @@ def drop_entry(folder: Path) -> None:
     file.unlink()
 
 
+def drop_entry_and_show_another_twice(folder: Path) -> None:
+    """So that the number of those that are shown is the one that the export names."""
+    drop_entry(folder)
+    chain = folder / "audit" / "chain.json"
+    document = json.loads(chain.read_text())
+    document["shown"].insert(0, document["shown"][0])
+    chain.write_text(json.dumps(document))
+
+
+def add_entry_file(folder: Path) -> None:
+    """What looks like an entry of the record to who opens the folder."""
+    file = entry_files(folder)[0]
+    (folder / "audit" / "999.json").write_text(file.read_text().replace("held", "refunded"))
+
+
+def add_file_of_python(folder: Path) -> None:
+    (folder / "statement__pycache__.html").write_text("<h1>Approved</h1>")
+
+
+def change_readme(folder: Path) -> None:
+    replaced(folder / "README.txt", "by reviewer_1", "by reviewer_2")
+
+
 def change_entry_and_its_link(folder: Path) -> None:
     """As good as a forger can without the whole chain: the entry's own hash fits again."""
     file = entry_files(folder)[1]
@@ -250,6 +273,10 @@ def pass_for_first_rule(folder: Path) -> None:
         (change_entry, "does not say what its digest was made of"),
         (change_entry_and_its_link, "is not in the chain that ends with entry"),
         (drop_entry, "3 entries are about this case, and not all are here"),
+        (drop_entry_and_show_another_twice, "an entry is shown twice"),
+        (add_entry_file, "audit/999.json is part of no pack"),
+        (add_file_of_python, "statement__pycache__.html is part of no pack"),
+        (change_readme, "README.txt is not what was exported"),
         (pass_for_first_rule, "cannot be of the first rule"),
     ],
 )
@@ -277,6 +304,17 @@ def test_a_chain_that_was_made_to_fit_ends_elsewhere(unpacked: Path) -> None:
     code, text = checked(unpacked, "--head", f"1:{'0' * 64}")
     assert code == 1
     assert "the entry that you were told" in text
+
+
+def test_a_byte_that_was_damaged_on_the_way_never_breaks_the_script(
+    client: Client, held: Operation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is whole, not whole, or cannot be read, and says which."""
+    whole, pack = exported(client, held), tmp_path / "pack.zip"
+    for place in range(0, len(whole), 41):
+        pack.write_bytes(whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :])
+        code = verify.main([str(pack)])
+        assert capsys.readouterr().out.startswith(("WHOLE", "NOT WHOLE", "CANNOT BE READ")[code])
 
 
 def test_what_is_no_pack_cannot_be_read(tmp_path: Path) -> None:

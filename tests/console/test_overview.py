@@ -349,7 +349,13 @@ def test_a_case_that_is_past_due_is_said_and_others_cases_are_not(
     assert "HX-Trigger" not in needs_you(owner, 90)
 
 
-@pytest.mark.parametrize("since", ["", "nonsense", "2026-01-01T00:00:00", "2026-13-01T00:00Z"])
+@pytest.mark.parametrize(
+    "since",
+    [
+        *("", "nonsense", "2026-01-01T00:00:00", "2026-13-01T00:00Z"),
+        *("0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"),
+    ],
+)
 def test_a_moment_that_is_none_says_nothing(owner: Client, provider: Provider, since: str) -> None:
     many_held(1, provider)
     answer = owner.get("/needs-you/", {"since": since}, headers=HTMX)

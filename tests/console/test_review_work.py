@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from reconciliation.models import BulkAction, CaseNote, Hold, Provider, Reminder
+from reconciliation.models import BulkAction, CaseNote, Hold, Provider, Reminder, ReviewQueue
 from reconciliation.services.assigning import PARTIAL, claim
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.bulk import carry_out
@@ -219,6 +219,30 @@ def test_what_is_said_stands_on_the_page_of_the_case(lead: Client, hold: Hold) -
     assert CaseNote.objects.count() == 1
 
 
+def test_what_was_said_in_a_queue_that_is_not_theirs_to_see_is_not_shown(
+    hold: Hold, provider: Provider
+) -> None:
+    """The same case was held before, for other people."""
+    theirs = ReviewQueue.objects.create(slug="fraud", name="Fraud")
+    closed = {"state": "decided", "closed_at": database_now()}
+    Hold.objects.filter(pk=hold.pk).update(queue=theirs, **closed)
+    hold.refresh_from_db()
+    comment(hold, administrator(), "The card was reported as stolen.", uuid4())
+    Hold.objects.create(
+        run=hold.run,
+        operation=hold.operation,
+        queue=provider.default_queue,
+        reason="conflict_later",
+        message="Another record was found.",
+        due_at=database_now(),
+    )
+    looks = signed_in(reader(provider.default_queue)).get(url_of(hold.operation))
+    assert looks.context["thread"]().notes == ()
+    assert "stolen" not in looks.content.decode()
+    everything = signed_in(administrator()).get(url_of(hold.operation))
+    assert "stolen" in everything.content.decode()
+
+
 def test_a_question_is_shown_until_somebody_answers_it(lead: Client, hold: Hold) -> None:
     asker = owner_of(hold.queue, "reviewer_2")
     question = ask(hold, asker, me(), "Which card?", uuid4())
@@ -334,6 +358,19 @@ def test_what_was_listed_is_confirmed_once_and_its_results_are_shown(
     # It is the affair of who confirmed it, and of administrators.
     assert signed_in(to).get(url).status_code == HTTPStatus.NOT_FOUND
     assert signed_in(administrator()).get(url).status_code == HTTPStatus.OK
+
+
+def test_a_plan_that_was_made_to_name_a_stranger_tells_nobody_s_name(
+    lead: Client, hold: Hold
+) -> None:
+    """Numbers of accounts are easily guessed; that there is one, and whose, is not told."""
+    somebody = person("colleague_1", first_name="Gina", last_name="Elsewhere")
+    given = {"do": "assign", "holds": hold.pk.hex, "to": somebody.pk, "token": uuid4()}
+    refused = lead.post(reverse("review_bulk"), given)
+    nobody = lead.post(reverse("review_bulk"), given | {"to": somebody.pk + 1000})
+    assert refused.status_code == nobody.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert refused.content == nobody.content or "Gina" not in refused.content.decode()
+    assert not BulkAction.objects.exists()
 
 
 def test_all_that_a_list_shows_is_taken_as_a_second_step(lead: Client, provider: Provider) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from http import HTTPStatus
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from guardian.models import GroupObjectPermission, UserObjectPermission
-from guardian.shortcuts import assign_perm
+from guardian.shortcuts import assign_perm, remove_perm
 
 from reconciliation.core.errors import NotYoursToGive
 from reconciliation.models import AuditEntry, Hold, Provider, ReviewQueue
@@ -87,6 +88,13 @@ def give(client: Client, subject: Any, holder: Any, *rights: str, kind: str = "q
     seen = re.search(r'name="seen" value="([^"]*)"', client.get(url).content.decode())
     assert seen is not None
     return client.post(url, {"right": rights, "seen": seen[1]})
+
+
+@pytest.mark.parametrize("field", ["who", "people", "groups"])
+def test_what_no_name_can_be_is_nobody(admin: Client, queue: ReviewQueue, field: str) -> None:
+    assert rights_page(admin, queue, **{field: "a\0b"}).status_code == HTTPStatus.OK
+    about = reverse("rights_of_person", args=[administrator().pk])
+    assert admin.get(about, {"queue": "\0"}).status_code == HTTPStatus.OK
 
 
 # --- shown ------------------------------------------------------------------------------------
@@ -309,6 +317,44 @@ def test_nor_by_leading_a_queue_that_they_own_to_another_tenant(deputy: User) ->
     mine.tenant = tenant("secret")
     with pytest.raises(NotYoursToGive):
         set_owners(mine, [deputy], by=User.objects.get(pk=deputy.pk))
+
+
+AMOUNT = Decimal(100)
+LOOSER = [((2, None), (1, None)), ((1, AMOUNT), (1, None)), ((1, AMOUNT), (1, 10 * AMOUNT))]
+
+
+@pytest.mark.parametrize(("before", "after"), LOOSER, ids=["two", "no amount", "a larger one"])
+def test_nor_do_they_let_themselves_decide_alone_what_takes_two(
+    queue: ReviewQueue, deputy: User, before: Any, after: Any
+) -> None:
+    """Else one person could propose, loosen the rule, and decide."""
+    queue.approvals_needed, queue.second_from = before
+    queue.save()
+    assign_perm("reconciliation.decide", deputy, queue)
+    client = signed_in(deputy)
+    fields = {"approvals_needed": after[0], "second_from": after[1] or ""}
+    text = save_queue_form(client, queue, **fields).content.decode()
+    assert "it is for somebody else to say" in text
+    assert people_asked(queue) == before
+    # Stricter is theirs to make it, and looser for whoever decides nothing there.
+    stricter = {"approvals_needed": 2, "second_from": ""}
+    assert save_queue_form(client, queue, **stricter).status_code == HTTPStatus.FOUND
+    remove_perm("reconciliation.decide", deputy, queue)
+    assert save_queue_form(client, queue, **fields).status_code == HTTPStatus.FOUND
+    assert people_asked(queue) == after
+
+
+def save_queue_form(client: Client, queue: ReviewQueue, **fields: Any) -> Any:
+    """Save the queue's form in the admin as it is shown, but for `fields`."""
+    url = reverse("admin:reconciliation_reviewqueue_change", args=[queue.pk])
+    form = client.get(url).context["adminform"].form
+    shown = {name: form.initial.get(name) for name in form.fields} | fields
+    return client.post(url, {name: "" if v is None else v for name, v in shown.items()})
+
+
+def people_asked(queue: ReviewQueue) -> tuple[int, Decimal | None]:
+    queue.refresh_from_db()
+    return queue.approvals_needed, queue.second_from
 
 
 def test_staff_find_in_the_admin_what_they_may_set_up_and_nothing_else(

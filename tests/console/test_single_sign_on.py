@@ -87,6 +87,42 @@ def test_nobody_else_comes_in_and_no_account_is_made(
     assert client.get("/review/").status_code == HTTPStatus.FOUND
 
 
+@pytest.mark.parametrize("process", ["connect", "redirect", "anything"])
+def test_no_link_joins_whom_the_provider_knows_to_whoever_is_signed_in(
+    client: Client, provider: OpenIDProvider, process: str
+) -> None:
+    """Led through this link while another identity is signed in at the provider, a person's
+    account would be that one's from then on."""
+    provider.claims |= {"sub": "66", "email": "mallory@elsewhere.example"}
+    ada = person("ada", email="ada@northwind.example")
+    client.force_login(ada)
+    answer = come_back(client, f"{BEGIN}?process={process}&next=/review/")
+    assert answer.status_code == HTTPStatus.FORBIDDEN
+    assert "Nothing was changed" in answer.content.decode()
+    assert client.get("/review/").context["user"] == ada
+    theirs = Client()
+    assert "There is no account for you here" in come_back(theirs).content.decode()
+    assert theirs.get("/review/").status_code == HTTPStatus.FOUND
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("mike@northwind.example", "m\u0131ke@northwind.example"),
+        ("sam@northwind.example", "\u017fam@northwind.example"),
+        ("kim@northwind.example", "\u212aim@northwind.example"),
+    ],
+    ids=["dotless i", "long s", "kelvin"],
+)
+def test_an_address_that_only_the_database_takes_for_the_same_is_somebody_elses(
+    client: Client, provider: OpenIDProvider, ours: str, theirs: str
+) -> None:
+    person("ada", email=ours)
+    provider.claims |= {"email": theirs}
+    assert "There is no account for you here" in come_back(client).content.decode()
+    assert client.get("/review/").status_code == HTTPStatus.FOUND
+
+
 def test_an_answer_that_was_not_asked_for_signs_nobody_in(
     client: Client, provider: OpenIDProvider
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -29,7 +30,7 @@ from reconciliation.models import (
 )
 from reconciliation.selectors.letters import is_worth_telling
 from reconciliation.services.answers import Verdict
-from reconciliation.services.audit import first_broken_entry
+from reconciliation.services.audit import actor_of, add_entry, first_broken_entry
 from reconciliation.services.confirming import settle_proposal
 from reconciliation.services.corrections import CorrectionGiven, correct
 from reconciliation.services.decisions import record_decision
@@ -66,7 +67,7 @@ from tests.factories import (
 from tests.tampering import tamper
 from workflows.models import Run
 from workflows.services.results import result_of
-from workflows.services.runs import start
+from workflows.services.runs import STARTED, start
 from workflows.services.stopping import cancel_run
 
 pytestmark = pytest.mark.django_db
@@ -216,6 +217,20 @@ def test_two_are_needed_from_the_queue_s_amount_on(
     hold = two_needed(Hold.objects.get(run=run), Decimal(second_from))
     given = record_decision(hold.pk, person(), answer_on(hold, ABANDON))
     assert isinstance(given, DecisionProposal) is proposed
+
+
+@pytest.mark.parametrize("bars", ["started", "unseen"])
+def test_where_nobody_can_confirm_though_they_have_the_right_administrators_are_told(
+    two: Hold, second: Any, bars: str
+) -> None:
+    """Else the proposal would wait for somebody who can do nothing about it."""
+    if bars == "started":
+        add_entry(actor_of(second), STARTED, f"run:{two.run_id}", {})
+    else:
+        remove_perm("workflows.view_tenant", second, tenant())
+    propose(two)
+    (told,) = Notification.objects.filter(kind="proposed")
+    assert (told.person, told.rung) == (None, "administrators")
 
 
 def test_those_who_may_confirm_are_told_and_else_the_administrators(two: Hold) -> None:

@@ -22,6 +22,7 @@ from workflows import access
 from workflows.admin.boundary_forms import PolicyForm, TokenForm
 from workflows.admin.guarded import actor, signed_in
 from workflows.admin.kept import Kept
+from workflows.admin.offering import seen_of
 from workflows.admin.record import ReadOnly
 from workflows.models import (
     AccessToken,
@@ -30,6 +31,7 @@ from workflows.models import (
     PolicyVersion,
     Proposal,
     ServiceAccount,
+    Tenant,
 )
 from workflows.services import audit
 from workflows.services.access_tokens import add_token, end_token
@@ -63,7 +65,7 @@ class PolicyAdmin(ReadOnly):
         del form_url, extra_context
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = PolicyForm(request.POST or None)
+        form = PolicyForm(request.POST or None, seen_of(request, Tenant))
         shown = None
         if request.method == "POST" and form.is_valid():
             tenant, document = form.cleaned_data["tenant"], form.cleaned_data["document"]
@@ -129,7 +131,7 @@ class AccessTokenAdmin(ReadOnly):
         del form_url, extra_context
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = TokenForm(request.POST or None)
+        form = TokenForm(request.POST or None, seen_of(request, Tenant))
         back = reverse("admin:workflows_accesstoken_changelist")
         context = self.admin_site.each_context(request) | {"title": "A new token", "back": back}
         if request.method == "POST" and form.is_valid():

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 
 from workflows.admin.json_field import TypedJson
 from workflows.core.boundary.policy import parse_policy
 from workflows.core.errors import InvalidPolicy
+from workflows.core.words import read_length
 from workflows.models import Tenant
 from workflows.services.policies import MAX_NOTE, MIN_NOTE, groups_meant
 
@@ -34,9 +36,17 @@ EXAMPLE = {
 }
 
 
-class PolicyForm(forms.Form):
+class OfATenant(forms.Form):
+    """A form whose field `tenant` takes one of `tenants`."""
+
+    def __init__(self, data: Any, tenants: QuerySet[Tenant]) -> None:
+        super().__init__(data)
+        self.fields["tenant"].queryset = tenants.order_by("name")  # type: ignore[attr-defined]
+
+
+class PolicyForm(OfATenant):
     tenant = forms.ModelChoiceField(
-        Tenant.objects.order_by("name"),
+        Tenant.objects.none(),
         required=False,
         empty_label="Every tenant that has none of its own",
         help_text="A tenant's own policy goes before that for every tenant.",
@@ -54,6 +64,12 @@ class PolicyForm(forms.Form):
         help_text="Why it changes; it is kept with the version.",
     )
 
+    def clean_note(self) -> str:
+        note: str = self.cleaned_data["note"]
+        if read_length(note) < MIN_NOTE:  # of what can be read, as the service counts
+            raise forms.ValidationError(f"Write at least {MIN_NOTE} characters: why it changes.")
+        return note
+
     def clean_document(self) -> Any:
         document = self.cleaned_data["document"]
         try:
@@ -63,8 +79,8 @@ class PolicyForm(forms.Form):
         return document
 
 
-class TokenForm(forms.Form):
+class TokenForm(OfATenant):
     label = forms.CharField(max_length=100, help_text="Whose it is, such as the executor's name.")
     tenant = forms.ModelChoiceField(
-        Tenant.objects.order_by("name"), help_text="It asks about this tenant's policy alone."
+        Tenant.objects.none(), help_text="It asks about this tenant's policy alone."
     )

@@ -37,6 +37,11 @@ def seen_of(request: HttpRequest, model: type[Model]) -> QuerySet[Any]:
 class Offering(AdminBase):
     formfield_overrides: ClassVar[Any] = {JSONField: {"form_class": TypedJson}}
 
+    def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
+        """Relations that cannot be followed back are called "+", and are no fields: Django would
+        take an address that names one for a fault of ours."""
+        return to_field.isidentifier() and super().to_field_allowed(request, to_field)
+
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         """What stands there already is offered too: saving the rest of a form keeps it."""
         model = db_field.related_model

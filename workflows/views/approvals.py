@@ -51,16 +51,22 @@ def approvals(request: SignedIn) -> HttpResponse:
 
 
 def approved_together(request: SignedIn) -> Iterator[Outcome]:
-    """Approve each that was picked; one that is refused stops none of the others."""
-    for picked in request.POST.getlist("pick")[:MOST_AT_ONCE]:
-        name, _, rest = picked.partition(" ")
-        digest, _, token = rest.partition(" ")
-        proposal_id, form = as_uuid(name), as_uuid(token)
-        if proposal_id is None or form is None:
-            raise Http404
-        proposal = access.proposal_for(request.user, proposal_id)
-        given = Given(Answer.APPROVE, digest, form, request.POST.get("note", ""))
+    """Approve each that was picked; one that is refused stops none of the others. Where one is not
+    there, none is approved: the answer would not tell of the others."""
+    picks = request.POST.getlist("pick")[:MOST_AT_ONCE]
+    for proposal, given in [picked(request, pick) for pick in picks]:
         yield outcome_of(request, proposal, given)
+
+
+def picked(request: SignedIn, pick: str) -> tuple[Proposal, Given]:
+    """Raises `Http404` for what is no proposal that this person may see."""
+    name, _, rest = pick.partition(" ")
+    digest, _, token = rest.partition(" ")
+    proposal_id, form = as_uuid(name), as_uuid(token)
+    if proposal_id is None or form is None:
+        raise Http404
+    proposal = access.proposal_for(request.user, proposal_id)
+    return proposal, Given(Answer.APPROVE, digest, form, request.POST.get("note", ""))
 
 
 def outcome_of(request: SignedIn, proposal: Proposal, given: Given) -> Outcome:

@@ -61,7 +61,10 @@ def events(request: SignedIn) -> HttpResponse:
 
 
 def asked_by(request: SignedIn) -> Asked:
-    given: dict[str, Any] = {name: request.GET.get(name, "") for name in (*NAMES, *PLACES)}
+    # NUL is in no text that the database keeps, nor may it be asked for.
+    given: dict[str, Any] = {
+        name: request.GET.get(name, "").replace("\0", "") for name in (*NAMES, *PLACES)
+    }
     asked = Asked(**given)
     back = next((each for each in RANGES if each.key == asked.range), None)
     return replace(asked, since=id_at(timezone.now() - back.length)) if back else asked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, tzinfo
 from http import HTTPStatus
 from typing import Protocol, Self
 
@@ -99,9 +99,10 @@ def nothing_new(request: SignedIn, seen: str) -> HttpResponse | None:
 
 
 def moment(text: str) -> datetime | None:
-    """A time with its zone from an address; None for what is none."""
+    """A time with its zone from an address; None for what is none, or not a time in every zone."""
     try:
         at = parse_datetime(text)
-    except ValueError:
+        given = at.astimezone(UTC) if at is not None and at.tzinfo is not None else None
+    except (ValueError, OverflowError):
         return None
-    return at if at is not None and at.tzinfo is not None else None
+    return given if given is not None and MINYEAR < given.year < MAXYEAR else None
