@@ -118,6 +118,11 @@ class RunRow:
     parent: str = ""  # where in that run: "pack_and_bill, branch 2"
 
     @property
+    def key(self) -> str:
+        """What its row is called on the page: the end of its ID, which is random."""
+        return self.id.hex[-12:]
+
+    @property
     def took(self) -> timedelta:
         return (self.ended_at or self.started_at) - self.started_at
 
