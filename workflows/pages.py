@@ -7,7 +7,9 @@ Addresses (`urls.py`) and what each answers; one address gives the fragment to h
 page otherwise (told apart by the `HX-Target` header):
 
 - `runs` (`?state=`, `?children=with`, `?parent=` (uuid), `?before=`/`?after=`): `runs.html` with
-  {"page": RunList, "now"}; target `runs`: `_runs.html`.
+  {"page": RunList, "now"}; target `runs`: `_runs.html`; target
+  `runs-poll`: 204 while `?seen=` is what there is, else `_runs_changed.html` with {"changes"} too,
+  or where more has changed than rows, `_runs.html` for `#runs`.
 - `run` (uuid; `?scale=true` for the unfolded time axis, `?log=` for entries of one kind, `?before=`
   for older ones, `?children=` for a later page of the runs that it started): `run.html` with
   {"page": RunPage, "now"}; target `live`: `_refreshed.html`, or 204 when `?seen=` equals
@@ -116,6 +118,11 @@ class RunRow:
     marks: tuple[Mark, ...] = ()
     parent_url: str = ""  # of the run that started it
     parent: str = ""  # where in that run: "pack_and_bill, branch 2"
+
+    @property
+    def key(self) -> str:
+        """What its row is called on the page: the end of its ID, which is random."""
+        return self.id.hex[-12:]
 
     @property
     def took(self) -> timedelta:

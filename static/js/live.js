@@ -29,13 +29,15 @@
   let missed = 0; // rounds without an answer, over all that polls
   let rest = 0; // until then, in ms of performance.now(), nothing polls
 
+  // What polls may stand for more than itself.
+  const regionOf = (element) => element.closest("[data-region]") ?? element;
   const rests = (element) =>
     document.hidden ||
     paused() ||
     performance.now() < rest ||
     $("dialog[open], details.menu[open]") ||
-    element.contains(document.activeElement) ||
-    (element.dataset.poll === "calm" && element.matches(":hover"));
+    regionOf(element).contains(document.activeElement) ||
+    (element.dataset.poll === "calm" && regionOf(element).matches(":hover"));
 
   const isPoll = (detail) =>
     detail.elt.hasAttribute("data-poll") && !detail.requestConfig?.triggeringEvent;

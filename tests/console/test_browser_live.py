@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from django.db.models.functions import Now
 from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from reconciliation.models import Hold, Profile, Provider
 from reconciliation.services.assigning import claim
 from tests.console.test_browser import browser, problem_of  # noqa: F401  # the fixture is used
-from tests.factories import many_held, person, ready_provider
+from tests.factories import many_held, many_runs, person, ready_provider
 from tests.waiting import LIMIT_SECONDS, wait_for
+from workflows.models import Run
 
 pytestmark = pytest.mark.browser
 
@@ -192,3 +194,26 @@ def test_counts_follow_and_what_somebody_types_stays(page: Page, provider: Provi
     expect(page.locator("#way-tab_mine-count")).to_have_text("1")
     expect(search).to_be_focused()
     expect(search).to_have_value("ORD-70")
+
+
+def test_a_list_on_which_work_goes_on_keeps_the_rows_that_did_not_change(page: Page) -> None:
+    stays, changes = many_runs(2, "ready")
+    page.goto("/runs/")
+    rows = page.locator("tr[data-row]")
+    expect(rows).to_have_count(2)
+    page.evaluate("for (const row of document.querySelectorAll('tr[data-row]')) row.kept = true")
+    Run.objects.filter(pk=changes.pk).update(state="completed", finished_at=Now())
+    (new,) = many_runs(1, "ready")
+    page.clock.run_for(ROUND)
+    expect(rows).to_have_count(3)
+    shown = rows.evaluate_all("rows => rows.map((row) => [row.id, row.kept ?? false])")
+    assert shown == [
+        [f"row-{new.pk.hex[-12:]}", False],
+        [f"row-{changes.pk.hex[-12:]}", False],
+        [f"row-{stays.pk.hex[-12:]}", True],
+    ]
+    expect(rows.nth(1)).to_contain_text("Completed")
+    # The poll that came with the answer goes on.
+    many_runs(1, "ready")
+    page.clock.run_for(ROUND)
+    expect(rows).to_have_count(4)

@@ -29,7 +29,7 @@ from workflows.services.clock import database_now
 pytestmark = pytest.mark.django_db
 
 RUNS, EVENTS, WORKERS = "/runs/", "/events/", "/workers/"
-PARTS = {RUNS: "runs", EVENTS: "inbox", WORKERS: "workers"}
+PARTS = {RUNS: "runs-poll", EVENTS: "inbox", WORKERS: "workers"}
 
 
 def long_ago() -> datetime:
@@ -187,9 +187,11 @@ def test_one_runs_list_tells_what_becomes_of_the_runs_that_it_started(viewer: Cl
         "the one that started them": lambda: Run.objects.update(labels={"order": "another"}),
     }
     again = polled(viewer, url)
-    untold = {name for name, each in changes.items() if not is_told(viewer, again, "runs", each)}
+    untold = {
+        name for name, each in changes.items() if not is_told(viewer, again, "runs-poll", each)
+    }
     assert untold == set()
-    assert fragment(viewer, again, "runs").status_code == HTTPStatus.NO_CONTENT
+    assert fragment(viewer, again, "runs-poll").status_code == HTTPStatus.NO_CONTENT
 
 
 @pytest.mark.parametrize("url", [RUNS, EVENTS, WORKERS])
@@ -243,10 +245,10 @@ def test_a_list_on_which_a_run_is_at_work_is_made_anew_each_time(viewer: Client)
     many_runs(1, "ready")
     seen = viewer.get(RUNS).context["seen"]
     assert seen.startswith(".")
-    assert fragment(viewer, f"{RUNS}?seen={seen}", "runs").status_code == HTTPStatus.NO_CONTENT
-    assert is_told(viewer, f"{RUNS}?seen={seen}", "runs", live_elsewhere)
+    assert fragment(viewer, f"{RUNS}?seen={seen}", "runs-poll").status_code == HTTPStatus.NO_CONTENT
+    assert is_told(viewer, f"{RUNS}?seen={seen}", "runs-poll", live_elsewhere)
     Worker.objects.update(seen_at=Now())  # one that has its version
-    assert fragment(viewer, f"{RUNS}?seen={seen}", "runs").status_code == HTTPStatus.OK
+    assert fragment(viewer, f"{RUNS}?seen={seen}", "runs-poll").status_code == HTTPStatus.OK
 
 
 # What a list reads, and its stamp need not: of runs at rest a worker says nothing.

@@ -193,8 +193,8 @@ def test_only_reading_is_possible(viewer: Client) -> None:
 def test_a_poll_gets_nothing_while_nothing_is_new(viewer: Client) -> None:
     many_runs(1, "completed")
     url = f"{RUNS}?seen={viewer.get(RUNS).context['seen']}"
-    assert fragment(viewer, url, "runs").status_code == HTTPStatus.NO_CONTENT
+    assert fragment(viewer, url, "runs-poll").status_code == HTTPStatus.NO_CONTENT
     many_runs(1, "completed")
-    answer = fragment(viewer, url, "runs")
+    answer = fragment(viewer, url, "runs-poll")
     assert answer.status_code == HTTPStatus.OK
     assert f'hx-get="{RUNS}?seen={answer.context["seen"]}"' in answer.content.decode()

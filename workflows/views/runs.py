@@ -10,35 +10,43 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import reswap, retarget
 
 from workflows import access
 from workflows.pages import MOST_EXPORTED
 from workflows.selectors.list_stamps import runs_stamp
+from workflows.selectors.row_changes import changes_since, seen_of
 from workflows.selectors.run_export import COLUMNS, run_rows
 from workflows.selectors.run_list import Asked, listed, run_list
 from workflows.selectors.run_page import TRUE_SCALE, run_page
 from workflows.selectors.run_stamp import run_stamp
-from workflows.views.requests import Seen, SignedIn, asks_for, fingerprint, moment
+from workflows.views.requests import Seen, SignedIn, asks_for, moment
 from workflows.views.tables import Exported, as_table
 
 
 @login_required
 @require_safe
 def runs(request: SignedIn) -> HttpResponse:
-    """The runs that this person may see, newest first."""
+    """The runs that this person may see, newest first; to a poll the rows that have changed."""
     asked, before = asked_by(request), Seen.by(request)
-    polled = asks_for(request, "runs")
+    polled = asks_for(request, "runs-poll")
     stamp = runs_stamp(request.user, asked).read_in(request.profile.zone)
     if polled and before.is_of(stamp):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     now = stamp.now.astimezone(request.profile.zone)
     page, until = run_list(access.visible_runs(request.user), now, asked)
-    known = Seen.of(stamp, until, fingerprint(page))
+    known = Seen.of(stamp, until, seen_of(page))
     if polled and before.shows(known):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     context = {"page": page, "seen": str(known), "now": now}
-    template = "workflows/_runs.html" if polled else "workflows/runs.html"
-    return render(request, template, context)
+    # In another zone, or on another day, all of its times are told otherwise.
+    if polled and before.told == known.told and (changes := changes_since(before.shown, page)):
+        return render(request, "workflows/_runs_changed.html", context | {"changes": changes})
+    if polled:
+        whole = render(request, "workflows/_runs.html", context)
+        return retarget(reswap(whole, "outerHTML"), "#runs")
+    fragment = asks_for(request, "runs")
+    return render(request, "workflows/_runs.html" if fragment else "workflows/runs.html", context)
 
 
 @login_required
