@@ -22,13 +22,14 @@ from reconciliation.core.channels import MessageState
 from reconciliation.core.rota import changes_at
 from reconciliation.models import Channel, ReviewQueue, Shift
 from reconciliation.selectors.letters import write
-from reconciliation.selectors.words import clock, listed, name_of
+from reconciliation.selectors.words import clock, name_of
 from reconciliation.services.channels import Typed, save_channel
 from reconciliation.services.delivering import send_test
 from reconciliation.services.rota import delete_shift, on_call_at, rota_of, save_shift
 from workflows.admin.guarded import signed_in
 from workflows.admin.kept import Kept
 from workflows.admin.offering import Offering, SeenFilter
+from workflows.core.words import listed
 from workflows.services.clock import database_now
 
 SET_UP_FIRST = "after it is saved"

@@ -22,8 +22,9 @@ from reconciliation.core.rota import changes_at
 from reconciliation.models import Channel, DispatchStop, Provider, ReviewQueue, Shift
 from reconciliation.pages import CLOSING
 from reconciliation.selectors.queue_tabs import TABS, VIEWS, capped
-from reconciliation.selectors.words import listed, name_of
+from reconciliation.selectors.words import name_of
 from reconciliation.services.rota import on_call_at, rota_of
+from workflows.core.words import listed
 from workflows.models import Tenant
 from workflows.selectors.paging import address
 from workflows.sql import fetch_of
