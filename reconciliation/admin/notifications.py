@@ -44,7 +44,13 @@ def said_on_call(queue: ReviewQueue) -> str:
     people = listed([told_or_not(person, queue) for person in on_call_at(shifts, now)])
     until = changes_at(rota_of(shifts), now)
     ending = f", until {clock(until)}" if until else ""
-    return f"{people or 'nobody: its owners answer for it'}{ending}"
+    return f"{people or nobody_of(queue)}{ending}"
+
+
+def nobody_of(queue: ReviewQueue) -> str:
+    if queue.owners.exists():
+        return "nobody: its owners answer for it"
+    return "nobody, and it has no owner: for this queue alone nothing is sent, and nobody is told"
 
 
 def told_or_not(person: User, queue: ReviewQueue) -> str:
