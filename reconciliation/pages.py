@@ -233,9 +233,10 @@ class ContractCard:
 
     version: str
     window: Window
-    before: str  # what a send does while protection lasts
+    relied_on: bool  # what it says of its key guards a repeat
+    before: str  # what a send does while protection lasts; empty where none is relied on
     after: str  # what it does after that
-    advice: str  # one sentence, when the window is closing, over or missing
+    advice: str  # one sentence, when the window is closing, over, missing or not relied on
     facts: tuple[Fact, ...] = ()
     reviewed: str = ""
     runbook_url: str = ""  # empty for who may not see the provider
@@ -277,6 +278,7 @@ class OperationPage:
     provider: str
     run: Link
     position: str  # "step 4 of 7"
+    started_by: Link | None  # the run that has started its run
     approval_url: str  # of what people have approved of it; empty where nobody was asked
     intended: str  # one sentence
     intended_facts: tuple[Fact, ...]
@@ -330,6 +332,7 @@ class HeldRunPage:
     state: str  # of the run
     run: Link
     position: str
+    started_by: Link | None
     facts: tuple[Fact, ...]
     owner: Owner | None = None
     held_since: datetime | None = None

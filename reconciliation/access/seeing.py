@@ -126,6 +126,7 @@ def operations_in_full(user: User) -> QuerySet[Operation]:
     """The visible operations with what the page of one is made of."""
     return visible_operations(user).select_related(
         "run__tenant",
+        "run__parent",
         "provider__contract_version",
         "provider__default_queue",
         "contract_version",

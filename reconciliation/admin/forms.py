@@ -37,12 +37,25 @@ TRUST = (
 )
 
 
+ADAPTER = (
+    "How it is spoken to. http: any system with HTTP and JSON or forms, as the settings say. The "
+    "others know the system that they are named after."
+)
+SETTINGS = (
+    "What the adapter is told of its actions, as JSON; it checks them when it is saved with a "
+    'contract. http: {"auth": {"scheme": "bearer"}, "actions": {"refunds.create": {"method": '
+    '"POST", "path": "/refunds", "resource": "id"}}}. stripe-v1: {"actions": {"refunds.create": '
+    '{"path": "/v1/refunds"}}}. email: {"actions": {"notices.send": {"sender": '
+    '"desk@example.com"}}}. The names of actions are those that workflows use.'
+)
+
+
 def adapters() -> list[tuple[str, str]]:
     return [(slug, slug) for slug in known_adapters()]
 
 
 class ProviderForm(ProviderFormBase):
-    adapter = forms.ChoiceField(choices=adapters)
+    adapter = forms.ChoiceField(choices=adapters, help_text=ADAPTER)
     base_url = forms.CharField(
         label="Address",
         max_length=300,
@@ -76,10 +89,18 @@ class ProviderForm(ProviderFormBase):
             "default_queue",
         )
         help_texts = {
-            "account": "Part of the scope in which a key counts: operations in progress keep it.",
+            "slug": "The name that workflows write to, as in @refund.write(provider=…), and the "
+            "end of its page's address.",
+            "region": "Where the provider has regions, such as eu-central-1: part of the scope in "
+            "which a key counts, too.",
+            "contract_version": "What it documents about repeats, look-ups and rejections. Without "
+            "one nothing is sent; generic-keyed, generic-lookup and generic-blind are for what no "
+            "other fits.",
+            "account": "Its own name of the account that is written to, such as acct_1042. Part of "
+            "the scope in which a key counts: operations in progress keep it.",
             "dashboard_url": "Its own page of a record, linked to from the cases, such as "
             "https://dashboard.example.com/refunds/{resource}.",
-            "settings": "What the adapter is told of its actions, as JSON; it checks them.",
+            "settings": SETTINGS,
             "visible_parameters": 'The only parameters that people see, such as ["order"]; every '
             "other is stored as a digest alone.",
             "replay_trust": TRUST,
@@ -145,6 +166,7 @@ class QueueForm(QueueFormBase):
             "tell_administrators_after",
         )
         help_texts = {
+            "slug": "Its short name in commands and on the record.",
             "tenant": "Empty takes any. Owners may see this tenant and what was sent for it.",
             "provider": "Empty takes any. Of several queues the most specific one takes a hold.",
             "action": "Empty takes any; else as the workflow names it, such as refunds.create.",
@@ -191,8 +213,8 @@ class ContractForm(ContractFormBase):
         label="Document",
         max_length=MAX_CONTRACT_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 30, "class": "vLargeTextField"}),
-        help_text="YAML or JSON, as the files in reconciliation/contracts/. Once added it never "
-        "changes: a changed contract is a new version.",
+        help_text="YAML or JSON. Start from the version that comes nearest: its page leads here "
+        "with its text. Once added it never changes: a changed contract is a new version.",
     )
 
     class Meta:

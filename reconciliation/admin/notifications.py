@@ -22,13 +22,14 @@ from reconciliation.core.channels import MessageState
 from reconciliation.core.rota import changes_at
 from reconciliation.models import Channel, ReviewQueue, Shift
 from reconciliation.selectors.letters import write
-from reconciliation.selectors.words import clock, listed, name_of
+from reconciliation.selectors.words import clock, name_of
 from reconciliation.services.channels import Typed, save_channel
 from reconciliation.services.delivering import send_test
 from reconciliation.services.rota import delete_shift, on_call_at, rota_of, save_shift
 from workflows.admin.guarded import signed_in
 from workflows.admin.kept import Kept
 from workflows.admin.offering import Offering, SeenFilter
+from workflows.core.words import listed
 from workflows.services.clock import database_now
 
 SET_UP_FIRST = "after it is saved"
@@ -43,7 +44,13 @@ def said_on_call(queue: ReviewQueue) -> str:
     people = listed([told_or_not(person, queue) for person in on_call_at(shifts, now)])
     until = changes_at(rota_of(shifts), now)
     ending = f", until {clock(until)}" if until else ""
-    return f"{people or 'nobody: its owners answer for it'}{ending}"
+    return f"{people or nobody_of(queue)}{ending}"
+
+
+def nobody_of(queue: ReviewQueue) -> str:
+    if queue.owners.exists():
+        return "nobody: its owners answer for it"
+    return "nobody, and it has no owner: for this queue alone nothing is sent, and nobody is told"
 
 
 def told_or_not(person: User, queue: ReviewQueue) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+import yaml
+from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
@@ -26,8 +27,10 @@ from reconciliation.services.setup import (
 )
 from workflows.admin import ReadOnly
 from workflows.admin.guarded import Guarded, signed_in
+from workflows.selectors.paging import as_uuid
 
 NOTHING = "none yet"
+NOT_YET = "told after it is saved"
 
 
 # --- providers --------------------------------------------------------------------------------
@@ -72,7 +75,7 @@ class ProviderAdmin(Guarded):
     @admin.display(description="Missing before anything is sent")
     def missing(self, provider: Provider) -> str:
         if provider._state.adding:
-            return NOTHING
+            return NOT_YET
         return "; ".join(missing_of(provider)) or "nothing: it is ready for writes"
 
     @admin.display(description="In force")
@@ -164,7 +167,7 @@ class ReviewQueueAdmin(Guarded):
 class ContractVersionAdmin(ReadOnly):
     """Added and read, never changed: operations keep the version they were opened under."""
 
-    fields = ("slug", "version", "document", "created_at")
+    fields = ("slug", "version", "document", "created_at", "from_it")
     list_display = ("slug", "version", "reviewed_on", "review_again_on", "created_at")
     search_fields = ("slug",)
     ordering = ("slug", "-version")
@@ -177,6 +180,22 @@ class ContractVersionAdmin(ReadOnly):
     def review_again_on(self, row: ContractVersion) -> str:
         overdue = ", overdue" if is_overdue(row.contract, timezone.now()) else ""
         return f"{row.contract.review_again_on}{overdue}"
+
+    @admin.display(description="Changed")
+    def from_it(self, row: ContractVersion) -> str:
+        url = reverse("admin:reconciliation_contractversion_add")
+        link = '<a href="{}?from={}">Add a version that starts from this one…</a>'
+        return format_html(link, url, row.pk)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """The document of the version that the new one starts from, under the next number."""
+        wanted = as_uuid(request.GET.get("from", ""))
+        before = ContractVersion.objects.filter(pk=wanted).first() if wanted else None
+        if before is None:
+            return {}
+        newest = ContractVersion.objects.filter(slug=before.slug).latest("version")
+        document = before.document | {"version": newest.version + 1}
+        return {"text": yaml.safe_dump(document, sort_keys=False, allow_unicode=True)}
 
     def has_add_permission(self, request: HttpRequest, _obj: Model | None = None) -> bool:
         return request.user.has_perm("reconciliation.add_contractversion")

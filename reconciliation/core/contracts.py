@@ -253,6 +253,11 @@ def parse_contract(document: Any, where: str) -> Contract:
     Raises:
         InvalidContract: names `where` (file or row) and each field that does not fit.
     """
+    if not isinstance(document, dict):
+        raise InvalidContract(
+            f"{where}: a contract names its fields, one a line, such as “slug: …”; this is "
+            f"{'empty' if document is None else 'none'}"
+        )
     try:
         return Contract.model_validate(document)
     except ValidationError as error:

@@ -34,10 +34,12 @@ from reconciliation.services.drafts import drafts_of
 from reconciliation.services.facts import Rows, load_facts
 from reconciliation.services.providers import contract_of
 from workflows.access import may_view_payloads
+from workflows.core.ahead import Ahead
 from workflows.core.definitions import Step
-from workflows.models import Worker
-from workflows.registry import registry
+from workflows.models import Run, Worker
 from workflows.selectors import named
+from workflows.selectors.ahead import ahead_of, branches_beside
+from workflows.selectors.run_steps import workflow_of
 from workflows.together import together
 
 # An operation has a budget of a few sends and look-ups; more comes only from people's asking.
@@ -64,6 +66,7 @@ class Case:
     workers: Mapping[UUID, str]
     draft: DecisionDraft | None  # what the reader has typed and not sent
     near: Sequence[Operation]  # that a decision has linked to it
+    branches: Sequence[Run]  # beside its own, in a parallel group
     stops: Sequence[DispatchStop]  # in force over it
     sees_provider: bool
 
@@ -85,14 +88,15 @@ class Case:
         return self.operation.provider.name
 
     @cached_property
-    def steps(self) -> list[Step]:
-        """The operation's own step and those that may still come; none when not known here."""
-        run = self.operation.run
-        if not registry.has(run.workflow, run.version):
-            return []
-        workflow = registry.get(run.workflow, run.version)
-        own = workflow.steps.get(self.operation.step)
-        return [own, *workflow.later(own.name)] if own else []
+    def step(self) -> Step | None:
+        """The operation's own step; None when it is not known here."""
+        workflow = workflow_of(self.operation.run)
+        return workflow.steps.get(self.operation.step) if workflow else None
+
+    @cached_property
+    def ahead(self) -> Ahead | None:
+        """What comes after that step; None when it is not known here."""
+        return ahead_of(self.operation.run, self.operation.step, self.branches)
 
     def worker(self, transmission: Transmission) -> str:
         return self.workers.get(transmission.worker, "")
@@ -118,12 +122,13 @@ def load_case(operation: Operation, user: User, now: datetime) -> Case:
         *people_of(operation.holds.all()),
         drafts_of(user, operation.pk),
         near_operations(operation),
+        branches_beside(operation.run),
         visible_providers(user).filter(pk=operation.provider_id),
         *approved_lists(operation),
     )
     transmissions, evidence, holds, decisions, proposals, asked = (rows[::-1] for rows in lists[:6])
-    stops, known, owners, shifts, drafts, near, provider = lists[6:13]
-    approved = Approved.read(lists[13:], now)
+    stops, known, owners, shifts, drafts, near, branches, provider = lists[6:14]
+    approved = Approved.read(lists[14:], now)
     give_people(holds, owners, shifts)
     # Whoever may decide is told from the run and the operation too, which are loaded already.
     for hold in holds:
@@ -149,6 +154,7 @@ def load_case(operation: Operation, user: User, now: datetime) -> Case:
         workers=named((row.worker for row in transmissions), known),
         draft=next(iter(drafts), None),
         near=near,
+        branches=branches,
         stops=stops,
         sees_provider=bool(provider),
     )

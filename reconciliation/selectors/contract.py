@@ -14,12 +14,13 @@ from workflows.selectors.words import counted
 
 def contract_card(case: Case, runbook_url: str = "") -> ContractCard:
     contract, window = case.contract, window_of(case.operation, case.now)
-    guarded = contract.replay is not None
+    relied_on = is_relied_on(case)
     return ContractCard(
         version=f"{contract.slug} v{contract.version}",
         window=window,
-        before="A send with the same key takes effect once at most." if guarded else "",
-        after="A send with the same key could happen a second time." if guarded else "",
+        relied_on=relied_on,
+        before="A send with the same key takes effect once at most." if relied_on else "",
+        after="A send with the same key could happen a second time." if relied_on else "",
         advice="" if case.state.is_settled else advice(case, contract, window),
         facts=tuple(facts_of(case, contract)),
         runbook_url=runbook_url,
@@ -27,8 +28,18 @@ def contract_card(case: Case, runbook_url: str = "") -> ContractCard:
     )
 
 
+def is_relied_on(case: Case) -> bool:
+    """Whether a repeat is guarded by what the contract says of its key."""
+    facts = case.facts
+    return case.contract.replay is not None and facts.replay_trusted and not facts.contradicted
+
+
 def advice(case: Case, contract: Contract, window: Window) -> str:
-    """One sentence, where the window is closing, over or missing."""
+    """One sentence, where the window is closing, over, missing or not relied on."""
+    if contract.replay is not None and case.facts.contradicted:
+        return f"Do not rely on the key: {case.provider} was seen to break its contract."
+    if contract.replay is not None and not case.facts.replay_trusted:
+        return "Do not rely on the key: nobody has shown here that it guards a second send."
     match window.state:
         case "closing" if window.ends_at is not None:
             ends = clock(window.ends_at, case.now.tzinfo)

@@ -10,7 +10,8 @@ from reconciliation.decision_pages import EvidenceChoice
 from reconciliation.models import Evidence
 from reconciliation.pages import EvidenceCard
 from reconciliation.selectors.case import Case
-from reconciliation.selectors.words import clock, listed
+from reconciliation.selectors.words import clock
+from workflows.core.words import listed
 from workflows.pages import Fact
 from workflows.selectors.words import counted
 
@@ -159,7 +160,7 @@ def absence_settles(case: Case) -> str:
 def says(case: Case) -> str:
     """What the evidence comes to, in one sentence."""
     if not case.evidence:
-        return ""
+        return nothing_said(case)
     kinds = {EvidenceKind(row.kind) for row in case.evidence}
     proofs = [row for row in case.evidence if row.completes]
     if any(row.postcondition is False for row in case.evidence[-1:]):
@@ -169,6 +170,17 @@ def says(case: Case) -> str:
     if proofs:
         return f"It took effect{as_record(proofs[-1])}."
     return unproven(case, kinds)
+
+
+def nothing_said(case: Case) -> str:
+    if not case.transmissions:
+        return "Nothing: nothing was sent yet."
+    if case.contract.look_up is None:
+        return (
+            f"Nothing yet, and {case.provider} cannot be asked: its contract has no way to look a "
+            "write up."
+        )
+    return f"Nothing yet: {case.provider} was not asked, and no answer came."
 
 
 def as_record(proof: Evidence) -> str:

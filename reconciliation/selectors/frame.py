@@ -23,8 +23,9 @@ from reconciliation.models import Channel, DispatchStop, Provider, ReviewQueue, 
 from reconciliation.pages import CLOSING
 from reconciliation.selectors.case_stamp import CHANGED, seen_of
 from reconciliation.selectors.queue_tabs import TABS, VIEWS, capped
-from reconciliation.selectors.words import listed, name_of
+from reconciliation.selectors.words import name_of
 from reconciliation.services.rota import on_call_at, rota_of
+from workflows.core.words import listed
 from workflows.models import Tenant
 from workflows.selectors.paging import address
 from workflows.sql import fetch_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -11,6 +12,7 @@ from reconciliation.core.states import HoldState
 from reconciliation.models import Decision, DecisionDraft, Hold
 from reconciliation.pages import BlockedStep, HeldRunPage
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
+from reconciliation.selectors.blocked import blocked_by
 from reconciliation.selectors.decide_parts import DecideParts, decided_parts, open_parts
 from reconciliation.selectors.forms_shown import drafted, overtaken
 from reconciliation.selectors.record import decision_entry, hold_entries, proposal_entries
@@ -25,8 +27,9 @@ from reconciliation.services.drafts import drafts_of
 from reconciliation.services.offers import ground_of
 from workflows.models import Run
 from workflows.pages import Fact, Link
-from workflows.registry import registry
 from workflows.selectors import step_names
+from workflows.selectors.ahead import ahead_of, branches_beside
+from workflows.selectors.run_children import link_to
 from workflows.selectors.words import label_of, title_of
 from workflows.together import together
 
@@ -39,11 +42,12 @@ def held_run_page(
     The hold comes with its run, its assignee, its queue and what is proposed.
     """
     run, is_open = hold.held_run, hold.state == HoldState.OPEN
-    decisions, proposals, drafts, owners, shifts = together(
+    decisions, proposals, drafts, owners, shifts, branches = together(
         hold.decisions.order_by("at", "pk"),
         hold.proposals.select_related("end").order_by("at", "pk"),
         drafts_of(user, hold.case_id),
         *people_of(Hold.objects.filter(pk=hold.pk)),
+        branches_beside(run),
     )
     give_people([hold], owners, shifts)
     entries = [
@@ -51,7 +55,7 @@ def held_run_page(
         *(entry for row in proposals for entry in proposal_entries(row)),
         *(decision_entry(row, now.tzinfo) for row in decisions),
     ]
-    parts = decide_parts(hold, decisions, user, attempted, next(iter(drafts), None))
+    parts = decide_parts(hold, branches, decisions, user, attempted, next(iter(drafts), None))
     return HeldRunPage(
         id=run.pk,
         title=title(hold),
@@ -59,12 +63,13 @@ def held_run_page(
         state=run.state,
         run=Link(title_of(run), reverse("run", args=[run.pk])),
         position=position(run),
+        started_by=link_to(run.parent) if run.parent else None,
         facts=tuple(facts_of(hold)),
         owner=owner_of(hold, user, now),
         held_since=hold.opened_at if is_open else None,
         due_at=hold.due_at if is_open else None,
         is_late=is_open and hold.due_at <= now,
-        blocks=blocks(hold) if is_open else (),
+        blocks=blocks(hold, branches) if is_open else (),
         record=tuple(sorted(entries, key=lambda entry: entry.at)),
         decide=parts.decide,
         not_yours=parts.not_yours,
@@ -77,6 +82,7 @@ def held_run_page(
 
 def decide_parts(
     hold: Hold,
+    branches: Sequence[Run],
     decisions: list[Decision],
     user: User,
     attempted: Attempted,
@@ -87,7 +93,8 @@ def decide_parts(
             decision.hold = hold
         return decided_parts(decisions, user, attempted, kept)
     ground = ground_of(hold)
-    options = run_options(ground, user, drafted(attempted, kept))
+    ahead = ahead_of(hold.held_run, hold.held_run.step, branches)
+    options = run_options(ground, user, drafted(attempted, kept), ahead)
     return open_parts(ground, user, options, (), attempted, kept)
 
 
@@ -120,11 +127,7 @@ def facts_of(hold: Hold) -> list[Fact]:
     return [*facts, Fact("Started as", label)] if label else facts
 
 
-def blocks(hold: Hold) -> tuple[BlockedStep, ...]:
+def blocks(hold: Hold, branches: Sequence[Run]) -> tuple[BlockedStep, ...]:
     run = hold.held_run
     own = BlockedStep(run.step, "this step", here=True)
-    if not registry.has(run.workflow, run.version):
-        return (own,)
-    workflow = registry.get(run.workflow, run.version)
-    later = workflow.later(run.step) if run.step in workflow.steps else []
-    return (own, *(BlockedStep(step.name, step.title) for step in later))
+    return blocked_by(own, ahead_of(run, run.step, branches))

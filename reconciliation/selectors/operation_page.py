@@ -16,6 +16,7 @@ from reconciliation.core.states import EvidenceKind, OperationState
 from reconciliation.models import Operation
 from reconciliation.pages import BlockedStep, OperationPage, Owner
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
+from reconciliation.selectors.blocked import blocked_by
 from reconciliation.selectors.case import Case, load_case
 from reconciliation.selectors.contract import contract_card
 from reconciliation.selectors.decide_parts import DecideParts, decided_parts, open_parts
@@ -43,6 +44,7 @@ from reconciliation.selectors.words import (
 from reconciliation.services.offers import Ground
 from workflows.pages import Fact, Link
 from workflows.selectors import step_names
+from workflows.selectors.run_children import link_to
 from workflows.selectors.words import title_of
 
 OWNERS_SHOWN = 8
@@ -72,6 +74,7 @@ def page_of_case(case: Case, attempted: Attempted = NOTHING_ATTEMPTED) -> Operat
         provider=case.provider,
         run=Link(title_of(operation.run), reverse("run", args=[operation.run_id])),
         position=position(operation),
+        started_by=link_to(operation.run.parent) if operation.run.parent else None,
         approval_url=reverse("approval", args=[operation.proposal_id])
         if operation.proposal_id
         else "",
@@ -191,6 +194,7 @@ def fingerprint(case: Case) -> str:
         window_of(operation, case.now).state,
         is_asking(case),
         [(offer.kind, offer.allowed) for offer in offers(case)] if hold else None,
+        case.ahead.waiting if hold and case.ahead else None,
     )
     return hashlib.sha256(repr(rests_on).encode()).hexdigest()[:16]
 
@@ -248,8 +252,7 @@ def request_shown(case: Case) -> str:
 def blocks(case: Case) -> tuple[BlockedStep, ...]:
     if case.state.is_settled or case.operation.run.finished_at is not None:
         return ()
-    own = BlockedStep(case.operation.step, "this operation", here=True)
-    return (own, *(BlockedStep(step.name, step.title) for step in case.steps[1:]))
+    return blocked_by(BlockedStep(case.operation.step, "this operation", here=True), case.ahead)
 
 
 def people(case: Case) -> tuple[tuple[str, Owner], ...]:

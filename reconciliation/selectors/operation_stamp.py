@@ -26,7 +26,16 @@ ROWS = (
         "it.id = %(operation)s OR it.supersedes_id = %(operation)s"
         " OR it.compensates_id = %(operation)s",
     ),
-    version_of("workflows_run", "it.id = (SELECT run_id FROM operation)"),
+    version_of("workflows_run", "it.id IN (SELECT run_id FROM operation)"),
+    # The run that waits for its end, and the branches beside it.
+    version_of("workflows_run", "it.id IN (SELECT parent_id FROM operation)"),
+    version_of(
+        "workflows_run",
+        "(it.parent_id, it.parent_step, it.parent_visit)"
+        " IN (SELECT parent_id, parent_step, parent_visit FROM operation)"
+        " AND (it.workflow, it.version) IN (SELECT workflow, version FROM operation)"
+        " AND it.state <> 'completed'",
+    ),
     version_of("workflows_tenant", "it.id = (SELECT tenant_id FROM operation)"),
     version_of("reconciliation_provider", "it.id = (SELECT provider_id FROM operation)"),
     *(
@@ -73,7 +82,8 @@ ROWS = (
 # While nobody holds it, it moves by itself.
 STAMP = f"""
     WITH {TEAM}, operation AS (
-        SELECT it.state, it.run_id, it.provider_id, it.proposal_id, run.tenant_id
+        SELECT it.state, it.run_id, it.provider_id, it.proposal_id, run.tenant_id,
+            run.parent_id, run.parent_step, run.parent_visit, run.workflow, run.version
         FROM reconciliation_operation it JOIN workflows_run run ON run.id = it.run_id
         WHERE it.id = %(operation)s
     ), proposed AS (

@@ -10,13 +10,15 @@ from typing import Any
 
 from reconciliation.core.decide import unresolved_sends
 from reconciliation.core.options import Option, options
+from reconciliation.core.protection import why_unguarded
 from reconciliation.core.standing import RESTS_ON_EVIDENCE, last_said, must_ask_first
 from reconciliation.core.states import DecisionKind, OperationState
 from reconciliation.decision_pages import NOTE_AT_LEAST, DecisionOption, Draft, Need
 from reconciliation.selectors.case import Case
 from reconciliation.selectors.two_people import Seconds, for_two, seconds_of
-from reconciliation.selectors.words import listed
+from reconciliation.selectors.words import clock
 from reconciliation.services.offers import undoing_of
+from workflows.core import ahead
 from workflows.core.definitions import Step
 from workflows.core.durations import took
 from workflows.core.words import read_length
@@ -100,7 +102,7 @@ def applied(case: Case, draft: Draft) -> dict[str, Any]:
             f"{step} is committed with the record that is named.",
             *starts(case),
         ),
-        "warning": "What later steps send cannot be called back." if case.steps[1:] else "",
+        "warning": "What later steps send cannot be called back." if leads_on(case) else "",
         "needs": (
             Need("The record at the provider", bool(draft.resource), "its ID, as written there"),
             note_need(draft),
@@ -114,7 +116,8 @@ def send_again(case: Case, draft: Draft) -> dict[str, Any]:
     keyed = case.contract.key is not None
     return {
         "title": "It is not done: send it again" if was_sent else "Send it now",
-        "consequence": f"What is sent: {case.operation.summary}. {same_request(case, keyed)}",
+        "consequence": f"What is sent: {case.operation.summary}. {same_request(case, keyed)}"
+        f"{guarded(case)}",
         "button": "Record: send it again" if was_sent else "Record: send it",
         "then": (
             f"A worker sends it to {case.provider}, within seconds of a free one.",
@@ -135,14 +138,29 @@ def same_request(case: Case, keyed: bool) -> str:
     return f"It is {sent}, under the same key {case.operation.idempotency_key}."
 
 
+def guarded(case: Case) -> str:
+    """What follows if an earlier send arrived after all; empty where none can have."""
+    if not unresolved_sends(case.facts):
+        return ""
+    if why_unguarded(case.facts, case.now) is None and case.facts.replay_not_after:
+        ends = clock(case.facts.replay_not_after, case.now.tzinfo)
+        return (
+            f" If an earlier one took effect after all, it still happens once: until {ends} "
+            f"{case.provider} knows the key."
+        )
+    return (
+        f" No key guards it: if an earlier one took effect after all, it happens twice. "
+        f"{case.provider} shows no record of one."
+    )
+
+
 def abandon(case: Case, draft: Draft) -> dict[str, Any]:
-    step = case.steps[0] if case.steps else None
     return {
-        "title": f"Abandon this operation: {ends_as(step)}",
-        "consequence": f"{abandoned_then(case, step)} Nothing more is sent. Whether it happened "
+        "title": f"Abandon this operation: {ends_as(case.step)}",
+        "consequence": f"{abandoned_then(case)} Nothing more is sent. Whether it happened "
         "stays on the record as it is known now.",
         "button": "Record: abandon it",
-        "then": (f"The operation ends as Abandoned. {abandoned_then(case, step)}",),
+        "then": (f"The operation ends as Abandoned. {abandoned_then(case)}",),
         "warning": "An abandoned operation is never taken up again.",
         "needs": (note_need(draft),),
     }
@@ -181,17 +199,16 @@ def replace_it(case: Case, draft: Draft) -> dict[str, Any]:
 
 
 def undo_it(case: Case, draft: Draft) -> dict[str, Any]:
-    step = case.steps[0] if case.steps else None
     return {
-        "title": f"Undo it with a second operation: {ends_as(step)}",
+        "title": f"Undo it with a second operation: {ends_as(case.step)}",
         "consequence": f"The workflow describes the write that takes it back; that is sent to "
         f"{case.provider} as an operation of its own, which may be held itself. "
-        f"{abandoned_then(case, step)}",
+        f"{abandoned_then(case)}",
         "button": "Record: undo it",
         "then": (
             "This operation ends as Abandoned: it took effect, and is linked to its undo.",
             f"A worker sends the undo to {case.provider}, and its result settles it.",
-            abandoned_then(case, step),
+            abandoned_then(case),
         ),
         "warning": "If the provider refuses the undo, the run is held: what was done is then "
         "still there.",
@@ -205,13 +222,13 @@ def ends_as(step: Step | None) -> str:
     return "the run goes on without it" if step.write.on_abandon == "continue" else "the run fails"
 
 
-def abandoned_then(case: Case, step: Step | None) -> str:
-    if step is None or step.write is None:
+def abandoned_then(case: Case) -> str:
+    step = case.step
+    if step is None or step.write is None or case.ahead is None:
         return "The run goes on without it or fails, as its workflow says."
     if step.write.on_abandon == "continue":
-        return f"The run goes on without it. {' '.join(starts(case))}".strip()
-    never = listed([each.name for each in case.steps[1:]])
-    return f"The run fails at {step.name}. Never run: {never}." if never else "The run fails."
+        return f"The run goes on without it. {' '.join(starts(case))}"
+    return ahead.fails(case.ahead, step.name)
 
 
 def keep_holding(_case: Case, draft: Draft) -> dict[str, Any]:
@@ -247,15 +264,13 @@ def note_need(draft: Draft) -> Need:
 
 
 def goes_on(case: Case) -> str:
-    names = [step.name for step in case.steps[1:]]
-    if names:
-        return f"The run goes on with {names[0]}."
-    return "The run completes." if case.steps else "The run goes on."
+    return ahead.goes_on(case.ahead) if case.ahead else "The run goes on."
 
 
 def starts(case: Case) -> tuple[str, ...]:
-    names = [step.name for step in case.steps[1:]]
-    if not names:
-        return ("The run completes.",) if case.steps else ()
-    rest = f" {listed(names[1:])} follow{'s' if len(names[1:]) == 1 else ''}." if names[1:] else ""
-    return (f"{names[0]} starts after that.{rest}",)
+    return ahead.starts(case.ahead) if case.ahead else ()
+
+
+def leads_on(case: Case) -> bool:
+    """Whether anything can be sent once the operation is settled."""
+    return case.ahead is None or bool(case.ahead.follows.steps or case.ahead.waiting)

@@ -16,7 +16,8 @@ from reconciliation.selectors.case import Case, load_case
 from reconciliation.selectors.evidence import cards_of
 from reconciliation.selectors.operation_page import blocks
 from reconciliation.selectors.queue import subject_of, url_of
-from reconciliation.selectors.words import amount_of, listed, sentence_of
+from reconciliation.selectors.words import amount_of, sentence_of
+from workflows.core.words import listed
 from workflows.selectors.words import counted
 
 SENDS_SHOWN = 4

@@ -12,10 +12,17 @@ from reconciliation.models import Hold
 from reconciliation.selectors.options import note_need
 from reconciliation.selectors.two_people import for_two, seconds_of
 from reconciliation.services.offers import Ground
+from workflows.core.ahead import Ahead, when_failed
 
 
-def run_options(ground: Ground, user: User, draft: Draft) -> tuple[DecisionOption, ...]:
-    """What is offered on a hold of a run, in words."""
+def run_options(
+    ground: Ground, user: User, draft: Draft, after: Ahead | None
+) -> tuple[DecisionOption, ...]:
+    """What is offered on a hold of a run, in words.
+
+    Args:
+        after: what comes after the step; None where that is not known here.
+    """
     hold = ground.hold
     said = {
         DecisionKind.TRY_AGAIN: try_again,
@@ -25,7 +32,7 @@ def run_options(ground: Ground, user: User, draft: Draft) -> tuple[DecisionOptio
     seconds = seconds_of(hold, user)
     known = (
         replace(
-            said[offer.kind](hold, draft),
+            said[offer.kind](hold, draft, after),
             allowed=offer.allowed,
             why_not=offer.why_not,
             what_would_help=offer.what_helps,
@@ -35,7 +42,7 @@ def run_options(ground: Ground, user: User, draft: Draft) -> tuple[DecisionOptio
     return tuple(for_two(option, hold, seconds) for option in known)
 
 
-def try_again(hold: Hold, draft: Draft) -> DecisionOption:
+def try_again(hold: Hold, draft: Draft, _after: Ahead | None) -> DecisionOption:
     step = hold.held_run.step
     return DecisionOption(
         kind=DecisionKind.TRY_AGAIN,
@@ -49,21 +56,22 @@ def try_again(hold: Hold, draft: Draft) -> DecisionOption:
     )
 
 
-def fail_run(hold: Hold, draft: Draft) -> DecisionOption:
+def fail_run(hold: Hold, draft: Draft, after: Ahead | None) -> DecisionOption:
+    waits = when_failed(after.waiting) if after and after.waiting else ""
     return DecisionOption(
         kind=DecisionKind.FAIL_RUN,
         title="End the run: it counts as failed",
         consequence=f"The run ends at {hold.held_run.step}. The steps after it never run. What is "
-        "committed stays as it is.",
+        f"committed stays as it is. {waits}".strip(),
         allowed=True,
         button="Record: end the run",
-        then=("The run ends as Failed, with your note on its record.",),
+        then=(f"The run ends as Failed, with your note on its record. {waits}".strip(),),
         warning="A run that has ended is never taken up again.",
         needs=(note_need(draft),),
     )
 
 
-def keep_holding(_hold: Hold, draft: Draft) -> DecisionOption:
+def keep_holding(_hold: Hold, draft: Draft, _after: Ahead | None) -> DecisionOption:
     return DecisionOption(
         kind=DecisionKind.KEEP_HOLDING,
         title="Keep holding",

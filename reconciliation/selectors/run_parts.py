@@ -42,7 +42,6 @@ from reconciliation.selectors.words import (
     DECISIONS,
     clock,
     give_people,
-    listed,
     name_of,
     next_on_call,
     owner_of,
@@ -52,7 +51,7 @@ from reconciliation.selectors.words import (
 from reconciliation.services.dispatch import stops_in
 from workflows.core.durations import took
 from workflows.core.timeline import Lane, Span
-from workflows.core.words import who
+from workflows.core.words import listed, who
 from workflows.models import Run, Worker
 from workflows.pages import CheckedCause, Link, LogEntry
 from workflows.selectors import named

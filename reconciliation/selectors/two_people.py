@@ -15,10 +15,11 @@ from reconciliation.core.states import DecisionKind
 from reconciliation.decision_pages import DecisionOption, Need, ProposalShown, VerdictForm
 from reconciliation.models import Hold
 from reconciliation.selectors.attempts import PAGES, Attempted, new_token, subject_of
-from reconciliation.selectors.words import DECISIONS, listed, name_of
+from reconciliation.selectors.words import DECISIONS, name_of
 from reconciliation.services.answers import code_of
 from reconciliation.services.offers import Ground, needs_second
 from reconciliation.services.proposals import why_void
+from workflows.core.words import listed
 
 NAMED = 5
 NOBODY = "nobody else may confirm here yet: an administrator gives the right “second” on the queue"

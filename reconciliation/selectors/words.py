@@ -178,10 +178,3 @@ def clock(at: datetime, zone: tzinfo | None = UTC) -> str:
     """A time in a sentence, in `zone` and with it: "10 Mar, 04:05 CET"."""
     own = at.astimezone(zone)
     return f"{own.day} {own:%b, %H:%M} {zone_name(own)}"
-
-
-def listed(names: list[str]) -> str:
-    """Names in a sentence: "a", "a and b", "a, b and c"."""
-    if len(names) < 2:  # noqa: PLR2004 (one name needs no "and")
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from romulus_site.admin_about import about
 from romulus_site.vocabulary import word
 from workflows.core.durations import age, took, zone_name
 
@@ -190,6 +191,7 @@ def _relative(at: datetime, now: datetime, style: str) -> str:
 
 register.filter("age", age)
 register.filter("took", took)
+register.filter("about", about)
 
 
 # --- names and numbers ------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from django.contrib.admin import site
 from django.contrib.auth import get_user_model
 from django.db.models.functions import Now
 from django.test import Client
@@ -25,6 +26,7 @@ from reconciliation.sealing import unseal
 from reconciliation.services.contracts import SHIPPED
 from reconciliation.services.dispatch import set_dispatch
 from reconciliation.services.reconcile import reconcile
+from romulus_site.admin_about import about
 from tests.console.posting import form_at, url_of
 from tests.destination import RunningDestination
 from tests.factories import (
@@ -141,7 +143,7 @@ def test_an_empty_credential_keeps_the_one_there_is(admin: Client) -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "sentence"),
     [
-        ({"settings": "{"}, "settings", "valid JSON"),
+        ({"settings": "{"}, "settings", "no JSON from line 1, character 2 on"),
         (
             {"settings": '{"actions": {"refunds.create": {"method": "POST"}}}'},
             "settings",
@@ -358,3 +360,40 @@ NO_CONTRACTS += ["reviewed_on: 2026-02-30", "version: " + 5000 * "9", 20_000 * "
 @pytest.mark.parametrize("text", NO_CONTRACTS, ids=lambda text: text[:20])
 def test_what_is_no_contract_at_all_is_refused(admin: Client, text: str) -> None:
     assert errors(add_contract(admin, text))["text"]
+
+
+def test_a_new_version_starts_from_the_text_of_another_under_the_next_number(
+    admin: Client,
+) -> None:
+    keyed = ContractVersion.objects.get(slug="rehearsal-keyed", version=1)
+    shown = admin.get(reverse("admin:reconciliation_contractversion_change", args=[keyed.pk]))
+    leads_to = f"{reverse('admin:reconciliation_contractversion_add')}?from={keyed.pk}"
+    assert leads_to in shown.content.decode()
+    text = admin.get(leads_to).context["adminform"].form["text"].value()
+    document = yaml.safe_load(text)
+    newest = ContractVersion.objects.filter(slug="rehearsal-keyed").latest("version")
+    assert document == keyed.document | {"version": newest.version + 1}
+    added = admin.post(reverse("admin:reconciliation_contractversion_add"), {"text": text})
+    assert added.status_code == HTTPStatus.FOUND
+    for nothing in ("", "x", "00000000-0000-7000-8000-000000000000"):
+        empty = admin.get(reverse("admin:reconciliation_contractversion_add"), {"from": nothing})
+        assert not empty.context["adminform"].form["text"].value()
+
+
+# --- for whoever sees it the first time -------------------------------------------------------
+
+
+def test_each_kind_of_row_says_what_it_is_and_the_way_from_nothing_is_shown(admin: Client) -> None:
+    undescribed = [model._meta.label for model in site._registry if not about(model)]
+    assert undescribed == []
+    shown = admin.get("/admin/").content.decode()
+    assert "Setting up from nothing" in shown
+    assert about(ReviewQueue) in shown
+
+
+def test_a_queue_that_nobody_owns_says_that_nobody_answers_for_it(admin: Client) -> None:
+    queue = ReviewQueue.objects.create(name="Alone", slug="alone")
+    address = reverse("admin:reconciliation_reviewqueue_change", args=[queue.pk])
+    assert "nobody, and it has no owner" in admin.get(address).content.decode()
+    queue.owners.add(person())
+    assert "nobody: its owners answer for it" in admin.get(address).content.decode()

@@ -104,7 +104,7 @@ def test_a_source_is_set_up_on_record_and_then_takes_deliveries(admin: Client) -
         ({"correlation_path": "data["}, "correlation_path", "This is no JMESPath"),
         ({"correlation_path": ""}, "correlation_path", "Say where it stands"),
         ({"schemas": '{"paid": {"type": "text"}}'}, "schemas", "this is no JSON Schema"),
-        ({"schemas": "{"}, "schemas", "valid JSON"),
+        ({"schemas": "{"}, "schemas", "no JSON from line 1, character 2 on"),
         ({"max_bytes": "0"}, "max_bytes", "Between 1 and"),
         ({"per_minute": "0"}, "per_minute", "greater than or equal to 1"),
         ({"encodings": '["br"]'}, "encodings", "deflate, gzip"),

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
@@ -123,6 +124,7 @@ def test_sending_again_says_what_is_sent_and_sends_the_same_request(
     assert operation.summary in told
     assert "same request" in told
     assert f"under the same key {operation.idempotency_key}" in told
+    assert "If an earlier one took effect after all, it still happens once: until " in told
     assert post(client, form, "send_again").status_code == HTTPStatus.SEE_OTHER
     assert advanced(operation.run).state == "completed"
     posts = [
@@ -444,3 +446,48 @@ def test_a_decision_is_audited_without_its_note(owner: Client, held: Operation) 
     assert entry.actor.endswith("reviewer_1")
     assert entry.object == f"operation:{held.pk}"
     assert NOTE not in str(entry.detail)
+
+
+# --- what is said of a repeat -----------------------------------------------------------------
+
+
+def card_at(client: Client, operation: Operation) -> Any:
+    return client.get(url_of(operation)).context["page"].contract
+
+
+@pytest.mark.parametrize(
+    ("fields", "advice"),
+    [
+        ({"replay_trust": ""}, "nobody has shown here that it guards a second send"),
+        ({"contradicted_at": Now(), "contradiction": "two"}, "was seen to break its contract"),
+    ],
+    ids=["never shown", "contradicted"],
+)
+def test_a_key_that_is_not_relied_on_promises_nothing(
+    client: Client, destination: RunningDestination, fields: dict[str, Any], advice: str
+) -> None:
+    once = {"transmissions": 1, "first_pause_seconds": 0.01, "longest_pause_seconds": 0.02}
+    provider = ready_provider(
+        "payments", destination.url, contract_version=quick_contract("keyed", budget=once)
+    )
+    destination.client.arm("drop_before")
+    operation = Operation.objects.get(run=settled(started_run("refund")))
+    client.force_login(person())
+    relied_on = card_at(client, operation)
+    assert relied_on.before == "A send with the same key takes effect once at most."
+    type(provider).objects.update(**fields)
+    card = card_at(client, operation)
+    assert (card.relied_on, card.before, card.after) == (False, "", "")
+    assert card.advice.startswith("Do not rely on the key: ")
+    assert advice in card.advice
+    text = client.get(url_of(operation)).content.decode()
+    assert "Not relied on" in text
+    assert "of protection left" not in text
+
+
+def test_without_a_look_up_it_is_said_that_the_provider_cannot_be_asked(
+    owner: Client, held: Operation
+) -> None:
+    assert owner.get(url_of(held)).context["page"].says == (
+        "Nothing yet, and Desk cannot be asked: its contract has no way to look a write up."
+    )

@@ -8,17 +8,29 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
 from workflows.core.source_rules import MAX_BYTES, MAX_SECRET
-from workflows.models import EventSource
+from workflows.models import EventSource, Tenant
 from workflows.services.sources import GIVEN_BY_SENDER, MAX_LABEL, source_problems
 from workflows.services.trial import read_headers
 
 if TYPE_CHECKING:
     SourceFormBase = forms.ModelForm[EventSource]
+    TenantFormBase = forms.ModelForm[Tenant]
 else:
-    SourceFormBase = forms.ModelForm
+    SourceFormBase = TenantFormBase = forms.ModelForm
 
 MAX_HEADERS_CHARACTERS = 64 * 1024
 PATH = "By JMESPath in the payload. Empty: as the scheme says."
+
+
+class TenantForm(TenantFormBase):
+    class Meta:
+        model = Tenant
+        fields = ("name", "slug")
+        help_texts = {
+            "name": "As people call it: a company, a shop, a department.",
+            "slug": "Its short name, as whoever starts runs for it gives it (--tenant): small "
+            "letters, digits and hyphens.",
+        }
 
 
 class SourceForm(SourceFormBase):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django import forms
@@ -13,6 +14,18 @@ NESTED = "This is nested too deeply."
 UNSTORABLE = "It holds NUL, half a surrogate pair, NaN or Infinity: none can be stored."
 
 
+def where_it_ends(text: object) -> str:
+    """Where something stops to be JSON, for whoever typed it."""
+    try:
+        json.loads(str(text))
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, character {error.colno}"
+        return f"This is no JSON from {place} on: {error.msg}. Texts stand in double quotes."
+    except ValueError as error:  # such as a number of too many digits
+        return f"This is no JSON: {error}."
+    return "This is no JSON."
+
+
 class TypedJson(forms.JSONField):
     def to_python(self, value: Any) -> Any:
         try:
@@ -20,6 +33,8 @@ class TypedJson(forms.JSONField):
             kept = can_be_kept(read)
         except RecursionError as error:
             raise forms.ValidationError(NESTED) from error
+        except forms.ValidationError as error:
+            raise forms.ValidationError(where_it_ends(value)) from error
         if not kept:
             raise forms.ValidationError(UNSTORABLE)
         return read

@@ -15,6 +15,7 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
 from workflows import access
+from workflows.admin.forms import TenantForm
 from workflows.admin.guarded import Guarded, actor
 from workflows.admin.kept import Kept
 from workflows.admin.long_lists import FirstRows, state_filter
@@ -66,6 +67,7 @@ class LongList(ReadOnly):
 @admin.register(Tenant)
 class TenantAdmin(Guarded):
     kind = "tenant"
+    form = TenantForm
     list_display = ("name", "slug")
     search_fields = ("name", "slug")
     instead = "A tenant that is no more: take everybody's rights on it."

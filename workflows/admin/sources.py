@@ -108,7 +108,7 @@ class SourceAdmin(Guarded):
     def address(self, source: EventSource) -> str:
         return NOT_YET if source._state.adding else reverse("hook", args=[source.slug])
 
-    @admin.display(description="Beside")
+    @admin.display(description="What you can do")
     def doing(self, source: EventSource) -> str:
         if source._state.adding:
             return NOT_YET

@@ -1,9 +1,11 @@
-"""Text of others made fit to be kept and shown: bounded, storable, and without credentials."""
+"""Text of others made fit to be kept and shown: bounded, storable, and without credentials; and
+names in sentences."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from pydantic import ValidationError
 
@@ -94,3 +96,10 @@ def who(actor: str) -> str:
             return f"{rest} at the terminal"
         case _:
             return actor
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: "a", "a and b", "a, b and c"."""
+    if len(names) < 2:  # noqa: PLR2004 (one name needs no "and")
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
