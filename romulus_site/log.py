@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
 
 from workflows.core.at_work import add_at_work
+
+# The database names the values of a row that it refuses; up to the next error of a traceback.
+DETAIL = re.compile(
+    r"\n(?:DETAIL|CONTEXT|STATEMENT): .*?(?=\n\n(?:The above|During)|\Z)", re.DOTALL
+)
+
+
+def without_values(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> Any:
+    """Leave out of a traceback what rows hold: a log line holds no payload (promise P9)."""
+    if isinstance(event.get("exception"), str):
+        event["exception"] = DETAIL.sub("\nDETAIL: left out", event["exception"])
+    return event
+
 
 SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
@@ -15,6 +30,7 @@ SHARED: list[Any] = [
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.format_exc_info,
+    without_values,
 ]
 
 

@@ -23,6 +23,9 @@ START_SECONDS = 60.0
 LAST_LINES = 8
 
 # For tests: what was committed survives the end of the server, but not that of the machine.
+# A statement that is refused, such as a form's that was sent twice, stands in no log with what it
+# was to keep (promise P9).
+SAYS_NO_VALUES = ("log_min_error_statement=panic", "log_error_verbosity=terse")
 NOT_DURABLE = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
 
 
@@ -132,6 +135,7 @@ class EmbeddedPostgres:
             f"max_connections={MAX_CONNECTIONS}",
             "timezone=UTC",
             "log_timezone=UTC",
+            *SAYS_NO_VALUES,
             *(() if self._durable else NOT_DURABLE),
         )
 

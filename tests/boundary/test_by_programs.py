@@ -142,6 +142,8 @@ def test_over_http_the_rules_are_those_of_the_console(client: Client) -> None:
     token = add_own_token("Mine", approver())
     for said, status in (
         ({"digest": "0:0"}, HTTPStatus.UNPROCESSABLE_ENTITY),
+        ({"digest": "\ud800"}, HTTPStatus.UNPROCESSABLE_ENTITY),
+        ({"note": "\ud800"}, HTTPStatus.UNPROCESSABLE_ENTITY),
         ({"answer": "perhaps"}, HTTPStatus.UNPROCESSABLE_ENTITY),
         ({"token": "x"}, HTTPStatus.UNPROCESSABLE_ENTITY),
         ({"answer": "deny"}, HTTPStatus.UNPROCESSABLE_ENTITY),

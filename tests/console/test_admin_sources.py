@@ -122,6 +122,15 @@ def test_what_cannot_work_is_refused_by_its_field(
     assert not AuditEntry.objects.filter(verb="set up").exists()
 
 
+def test_secrets_that_are_posted_of_a_source_that_is_being_added_are_none(admin: Client) -> None:
+    made_up = {"secrets-TOTAL_FORMS": "3", "secrets-0-label": "x"}
+    answer = add(admin, correlation_path="", **made_up)
+    assert answer.status_code == HTTPStatus.OK
+    assert "correlation_path" in errors(answer)
+    assert add(admin, **made_up).status_code == HTTPStatus.FOUND
+    assert not SourceSecret.objects.exists()
+
+
 def test_code_that_saves_a_source_is_told_the_same() -> None:
     with pytest.raises(InvalidSource, match="correlation_path: Say where it stands"):
         source(correlation_path="")

@@ -79,6 +79,20 @@ def test_the_server_is_durable_unless_a_test_asks_for_less(data: Path) -> None:
             assert connection.execute(shown).fetchall() == [(expected, expected)]
 
 
+def test_what_a_refused_statement_was_to_keep_is_not_in_its_log(data: Path) -> None:
+    """Promise P9: a form that is sent twice is refused, its text among the values."""
+    with EmbeddedPostgres(data, durable=False) as server:
+        keep_a_row(server)
+        with psycopg.connect(server.dsn()) as connection:
+            connection.execute("ALTER TABLE kept ADD CHECK (value <> 'private words')")
+            with pytest.raises(psycopg.errors.CheckViolation, match="private words"):
+                connection.execute("INSERT INTO kept VALUES ('private words')")
+        said = server.log.read_text()
+    assert "violates check constraint" in said
+    assert "VALUES ('private words')" not in said
+    assert "Failing row" not in said
+
+
 def test_stop_leaves_no_process_and_no_socket(data: Path) -> None:
     with EmbeddedPostgres(data, durable=False) as server:
         assert list(server.sockets.iterdir())

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
+from uuid import uuid4
 
 import pytest
+import structlog
 from cryptography.fernet import InvalidToken
 from django.contrib.auth import get_user_model
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 from psycopg import sql
 from pydantic import BaseModel
 from pytest_django import Settings
 
-from reconciliation.models import AuditEntry, Operation, Provider, Transmission
+from reconciliation.models import AuditEntry, CaseNote, Operation, Provider, Transmission
 from reconciliation.sealing import seal, unseal
 from reconciliation.services.reconcile import reconcile
 from tests.destination import RunningDestination
@@ -55,6 +57,21 @@ def found_in_database(secret: str) -> set[str]:
             if cursor.fetchone()[0]:
                 found.add(f"{table}.{column}")
     return found
+
+
+def test_a_row_that_the_database_refuses_is_in_no_log_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Promise P9: what is refused is named with all its values, several errors deep."""
+    text = f"{PAYLOAD}\n\nand more of {PAYLOAD}"
+    with pytest.raises(IntegrityError, match=PAYLOAD) as refused, transaction.atomic():
+        CaseNote.objects.create(kind="comment", text=text, token=uuid4())
+    broken = ValueError("a later one")
+    broken.__cause__ = refused.value
+    structlog.get_logger(__name__).error("page.broken", exc_info=broken)
+    assert "not-null constraint" in caplog.text
+    assert "a later one" in caplog.text
+    assert PAYLOAD not in caplog.text
 
 
 def echo_of(scripted: Scripted) -> Callable[[BaseHTTPRequestHandler], bytes]:

@@ -72,7 +72,6 @@ class SecretInline(SecretInlineBase):
 class SourceAdmin(Guarded):
     form = SourceForm
     kind = "source"
-    inlines = (SecretInline,)
     list_display = ("name", "slug", "tenant", "scheme", "enabled")
     list_filter = ("enabled", "scheme")
     list_select_related = ("tenant",)
@@ -87,6 +86,10 @@ class SourceAdmin(Guarded):
             {"fields": ("max_bytes", "per_minute", "content_types", "encodings", "retain")},
         ),
     )
+
+    def get_inlines(self, _request: HttpRequest, obj: EventSource | None) -> list[Any]:
+        """One that is only being added has no secrets, whatever is posted of some."""
+        return [] if obj is None else [SecretInline]
 
     def get_readonly_fields(
         self, _request: HttpRequest, obj: EventSource | None = None

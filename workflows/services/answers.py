@@ -127,7 +127,8 @@ def same_form(before: Approval, proposal: Proposal, user: User) -> Approval:
 
 
 def ensure_answerable(proposal: Proposal, given: Given) -> None:
-    if not hmac.compare_digest(given.digest.encode(), proposal.parameters_digest.encode()):
+    shown = given.digest.encode(errors="replace")
+    if not hmac.compare_digest(shown, proposal.parameters_digest.encode()):
         raise UsageError("digest: What you were shown is not what is proposed. Load it again.")
     taken_back = given.answer is Answer.WITHDRAW and proposal.state == ProposalState.APPROVED
     if taken_back and proposal.used_by is not None:
