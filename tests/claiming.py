@@ -99,6 +99,8 @@ RESTING = RetryPolicy(attempts=3, first_delay=timedelta(seconds=60), jitter=0)
 
 ONCE = acting("tests.once")
 ATOMIC = acting("tests.atomic", atomic=True)
+ATOMIC_RETRIED = acting("tests.atomic_retried", atomic=True, retries=EAGER)
+ATOMIC_HOLDING = acting("tests.atomic_holding", atomic=True, on_failure="hold")
 HOLDING = acting("tests.holding", on_failure="hold")
 RETRIED = acting("tests.retried", retries=EAGER)
 RESTED = acting("tests.rested", retries=RESTING)

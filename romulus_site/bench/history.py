@@ -26,11 +26,13 @@ from workflows.sql import STATEMENTS
 HELP = "the same with many finished runs in the tables, and the plans of the hot statements"
 # Those that a moody machine changes least.
 SHOWN_COSTS = ("commits", "wal_bytes_without_images", "worker_cpu_ms", "database_cpu_ms")
+# A twentieth is less than what a moody machine makes of one walk and the next.
+REPEATS = 21
 SIZE = "SELECT pg_database_size(current_database())"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_walk_arguments(parser)
+    add_walk_arguments(parser, repeats=REPEATS)
     parser.add_argument(
         "--finished", type=positive, default=1_000_000, help="finished runs in the tables"
     )
@@ -107,6 +109,9 @@ def figures_of(shape: Shape, without: list[Costs], having: list[Costs]) -> dict[
         "without_per_second": report.summary(rates_without),
         "with_per_second": report.summary(rates_with),
         "ratio": report.ratios(rates_with, rates_without),
+        "ratio_median_between": report.median_between(
+            one / other for one, other in zip(rates_with, rates_without, strict=True)
+        ),
         "step_without": report.summary_of_costs([each(costs, steps) for costs in without]),
         "step_with": report.summary_of_costs([each(costs, steps) for costs in having]),
     }
@@ -137,11 +142,22 @@ def lines(document: dict[str, Any]) -> list[str]:
         f"{document['finished']} finished runs take {document['database_bytes'] / 1e6:.0f} MB.",
         "",
         *report.table(["", "in flight", "median", "lowest", "highest"], rows),
+        *(said_of_the_ratio(number) for number in document["in_flight"]),
         "",
         *report.table(["one step, its claim shared", "in flight", "empty", "filled"], cost_rows),
         "",
         *report.table(["statement", "indexes", "whole tables read"], plan_rows),
     ]
+
+
+def said_of_the_ratio(number: dict[str, Any]) -> str:
+    between = number["ratio_median_between"]
+    if between is None:
+        return f"At {number['in_flight']} in flight: too few repeats to say how sure the ratio is."
+    low, high = between
+    return (
+        f"At {number['in_flight']} in flight the median ratio is between {low} and {high} (95 %)."
+    )
 
 
 def medians(number: dict[str, Any], cost: str) -> list[object]:

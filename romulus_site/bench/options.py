@@ -9,7 +9,9 @@ from workflows.management.base import positive
 IN_FLIGHT = (1, 16)
 
 
-def add_walk_arguments(parser: argparse.ArgumentParser, *, runs: int = 64) -> None:
+def add_walk_arguments(
+    parser: argparse.ArgumentParser, *, runs: int = 64, repeats: int = 5
+) -> None:
     parser.add_argument(
         "--in-flight",
         type=positive,
@@ -22,7 +24,10 @@ def add_walk_arguments(parser: argparse.ArgumentParser, *, runs: int = 64) -> No
     # Two or more: what a step costs is the difference that more of them make.
     parser.add_argument("--steps", type=two_or_more, default=50, help="steps of each run")
     parser.add_argument(
-        "--repeats", type=positive, default=5, help="walks that count, after one that does not"
+        "--repeats",
+        type=positive,
+        default=repeats,
+        help=f"walks that count, after one that does not (default: {repeats})",
     )
     parser.add_argument(
         "--workers", type=positive, default=1, help="processes that share the runs in flight"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,6 +10,7 @@ from romulus_site.bench.costs import Costs
 
 DIGITS = 4
 UNKNOWN = "-"
+DOUBT = 0.05
 
 Summary = dict[str, float]
 """Median, lowest and highest of a number of figures; of many also `p95`."""
@@ -47,6 +49,23 @@ def summary_of_costs(costs: Sequence[Costs]) -> dict[str, Summary | None]:
 def ratios(figures: Sequence[float], others: Sequence[float]) -> Summary:
     """Return the summary of the ratios of figures that were measured one after the other."""
     return summary(figure / other for figure, other in zip(figures, others, strict=True))
+
+
+def median_between(values: Iterable[float]) -> list[float] | None:
+    """Return the two of `values` between which their source's median lies in 95 of 100 cases,
+    however it scatters; None of fewer than six, which cannot tell."""
+    figures = sorted(values)
+    number = len(figures)
+    left_out, doubt = 0, 0.0
+    # As many are below the median as a coin, tossed for each, shows heads.
+    while left_out < number / 2:
+        doubt += 2 * math.comb(number, left_out) / 2**number
+        if doubt > DOUBT:
+            break
+        left_out += 1
+    if not left_out:
+        return None
+    return [rounded(figures[left_out - 1]), rounded(figures[number - left_out])]
 
 
 # --- tables ---------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Atomic steps: what a step writes to this database and its checkpoint are one commit, or nothing.
 
-What happens when its lease is lost is in tests/concurrency/test_stopping_races.py, and when its
-process is killed in tests/acceptance/test_checkpoint_kills.py.
+What happens when its lease is lost is in tests/concurrency/test_stopping_races.py, when its commit
+is refused in test_atomic_commits.py there, and when its process is killed in
+tests/acceptance/test_checkpoint_kills.py.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from reconciliation.models import Hold
 from tests import storages
 from tests.claiming import (
     ATOMIC,
-    EAGER,
+    ATOMIC_HOLDING,
+    ATOMIC_RETRIED,
     ONCE,
-    acting,
     acts,
     attempts,
     expire_lease,
@@ -41,9 +42,6 @@ from workflows.services.runs import start
 from workflows.services.stopping import pause_run
 
 pytestmark = pytest.mark.django_db
-
-ATOMIC_RETRIED = acting("tests.atomic_retried", atomic=True, retries=EAGER)
-ATOMIC_HOLDING = acting("tests.atomic_holding", atomic=True, on_failure="hold")
 
 
 def written() -> list[str]:
@@ -135,8 +133,8 @@ def test_an_error_of_the_database_that_it_does_not_look_at_undoes_it() -> None:
         return 1
 
     run = advanced(ready_run(ATOMIC, breaks))
-    assert (run.state, run.failure["reason"]) == ("held", "step_crashed")
-    assert written() == []
+    assert (run.state, run.failure["reason"], written()) == ("failed", "step_failed", [])
+    assert attempts(run) == [("act", 1, "failed")]
 
 
 def test_an_error_of_the_database_that_it_takes_back_by_itself_is_none() -> None:

@@ -308,11 +308,20 @@ def test_children_keep_what_they_were_given() -> None:
         timeout=timedelta(seconds=9),
         on_failure="hold",
         then=END,
+        retain=timedelta(days=1),
     )(giving(list[Child]))
     step = flow.steps["work"]
     assert step.children == ChildrenOptions(join="first", at_once=5, leftover="leave")
     assert (step.retry, step.timeout) == (RetryPolicy(attempts=3), timedelta(seconds=9))
-    assert (step.on_failure, step.then) == ("hold", END)
+    assert (step.on_failure, step.then, step.retain) == ("hold", END, timedelta(days=1))
+
+
+def test_what_a_group_gives_is_kept_as_long_as_it_says() -> None:
+    flow = Workflow("flow")
+    for name in ("a", "b"):
+        flow.step()(giving(int, name))
+    flow.parallel("a", "b", name="both", retain=timedelta(days=1))
+    assert flow.steps["both"].retain == timedelta(days=1)
 
 
 def test_later_steps_read_the_ends_of_children_typed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -10,9 +11,10 @@ from decimal import Decimal
 from enum import Enum, StrEnum
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator
 from typing_extensions import TypedDict
 
 from workflows.core.errors import InvalidInput, UnstorableValue
@@ -267,6 +269,84 @@ def test_the_limit_is_the_bytes_of_the_json_text(text: str, fits: bool) -> None:
         return
     with pytest.raises(UnstorableValue, match=r"bytes, and the limit is 100"):
         stored(text, str, limit=100)
+
+
+@dataclass
+class Accepted:
+    why: str
+
+
+@dataclass
+class Denied:
+    why: str
+
+
+class Allowed(BaseModel):
+    answer: Literal["allowed"] = "allowed"
+    at: datetime
+    seen: int = Field(default=0, exclude=True)
+
+
+class Refused(BaseModel):
+    answer: Literal["refused"] = "refused"
+    at: datetime
+
+
+AT = datetime(2026, 3, 10, tzinfo=UTC)
+OFF_BY_SECONDS = timezone(timedelta(minutes=53, seconds=28))
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation", "path"),
+    [
+        (Denied("too late"), Accepted | Denied, "$"),
+        ([Accepted("fine"), Denied("too late")], list[Accepted | Denied], "$[1]"),
+        ({"price": Decimal("1.50")}, dict[str, str | Decimal], "$.price"),
+        (Size.SMALL, int | Size, "$"),
+        (
+            Order(number="ORD-1", placed_at=AT.replace(tzinfo=OFF_BY_SECONDS), lines=[]),
+            Order,
+            "$.placed_at",
+        ),
+        (SecretStr("4000 0000"), SecretStr, "$"),
+    ],
+    ids=["alike", "alike in a list", "text or number", "member or value", "seconds", "stars"],
+)
+def test_what_would_come_back_as_something_else_is_refused(
+    value: Any, annotation: Any, path: str
+) -> None:
+    said = f"{WHAT}: at {path}: it would come back as something else"
+    with pytest.raises(UnstorableValue, match=re.escape(said)):
+        stored(value, annotation)
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation"),
+    [
+        (Refused(at=AT), Allowed | Refused),
+        (7, int | str),
+        ("7", int | str),
+        (None, Decimal | str | None),
+        # Twice there, by a clock that is put back.
+        (datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin")), datetime),
+        (datetime(2026, 3, 10, 12), datetime),  # noqa: DTZ001 (it is meant)
+    ],
+    ids=["told apart", "number", "text", "nothing", "twice", "no zone"],
+)
+def test_what_comes_back_as_it_was_is_kept(value: Any, annotation: Any) -> None:
+    back = from_json(stored(value, annotation), annotation, what=WHAT)
+    assert type(back) is type(value)
+    if isinstance(value, datetime):
+        assert back - value == timedelta(0)
+    else:
+        assert back == value
+
+
+def test_a_field_that_its_author_leaves_out_is_not_missed() -> None:
+    assert stored(Allowed(at=AT, seen=3), Allowed) == {
+        "answer": "allowed",
+        "at": "2026-03-10T00:00:00Z",
+    }
 
 
 @pytest.mark.parametrize(

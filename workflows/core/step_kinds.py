@@ -307,10 +307,12 @@ class StepKinds(Steps):
         timeout: timedelta = DEFAULT_TIMEOUT,
         on_failure: OnFailure = "fail",
         then: Target | None = None,
+        retain: timedelta | None = None,
     ) -> Decorator:
         """Add a step whose function returns the runs to start, as a list of `Child`.
 
-        Its output is a list of `ChildEnd`, in the order of the children.
+        Its output is a list of `ChildEnd`, in the order of the children. It holds their results:
+        it is encrypted where one of them is.
 
         Args:
             join: when it goes on: `all` when every child has ended, whatever its end; `first`
@@ -327,6 +329,7 @@ class StepKinds(Steps):
             on_failure=on_failure,
             then=then_of(then),
             children=ChildrenOptions(join, at_once, leftover),
+            retain=retain,
         )
 
     def parallel(
@@ -335,6 +338,7 @@ class StepKinds(Steps):
         name: str = "",
         on_failure: OnFailure = "fail",
         then: Target | None = None,
+        retain: timedelta | None = None,
     ) -> None:
         """Let branches run side by side, and go on when all have ended.
 
@@ -342,8 +346,9 @@ class StepKinds(Steps):
 
         The group is a step by itself, at this place in the written order; the steps that it names
         leave the main line. A branch that is held or fails does not stop the others, only the
-        join. Its output is a list of `ChildEnd`, in the order of the branches. A step is in one
-        branch of one group; groups do not nest.
+        join. Its output is a list of `ChildEnd`, in the order of the branches, with what each gave
+        last: it is encrypted where one of those is. A step is in one branch of one group; groups
+        do not nest.
 
         Args:
             branches: two at least, each one step or a list of steps in order.
@@ -372,6 +377,7 @@ class StepKinds(Steps):
                 title=name.replace("_", " ").capitalize(),
                 then=then_of(then),
                 branches=named,
+                retain=retain,
             )
         )
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from workflows.core.errors import InvalidInput, UnstorableValue
 
@@ -25,6 +26,9 @@ MAX_SAFE_INTEGER = 2**53 - 1
 PRINTED_BITS = 256  # longer numbers say nothing, and Python refuses to print very long ones
 # What says nothing about its parts.
 UNTYPED = (Any, dict, list, dict[str, Any], list[Any])
+# Parts, as pydantic names them, whose JSON may not lead back: what has no type or one of several, a
+# time whose zone is off by seconds, what prints as stars.
+MAY_CHANGE = ("'type': 'any'", "'type': 'union'", "'type': 'datetime'", "'type': 'time'", "Secret")
 
 
 @lru_cache(maxsize=512)
@@ -50,7 +54,7 @@ def to_json(value: Any, annotation: Any, *, limit: int, what: str) -> Json:
             ensure_plain(value, what)
         checked = form.validate(value)
         plain = form.dump(checked, mode="json", warnings="error")
-        if form.has_untyped_part:
+        if form.may_change:
             ensure_unchanged(adapter(annotation), checked, plain, what)
         ensure_storable(plain, what)
         ensure_size(plain, limit, what)
@@ -97,7 +101,7 @@ class Form:
     validate: Callable[[Any], Any]
     dump: Callable[..., Json]
     untyped: bool
-    has_untyped_part: bool
+    may_change: bool
 
 
 @lru_cache(maxsize=512)
@@ -107,16 +111,18 @@ def form_of(annotation: Any) -> Form:
         validate=kind.validator.validate_python,
         dump=kind.serializer.to_python,
         untyped=annotation in UNTYPED,
-        has_untyped_part="'type': 'any'" in repr(kind.core_schema),
+        may_change=any(part in repr(kind.core_schema) for part in MAY_CHANGE),
     )
 
 
 def ensure_unchanged(kind: TypeAdapter[Any], value: Any, plain: Json, what: str) -> None:
-    """Raise `UnstorableValue` when a part without a type would come back as something else."""
-    back = kind.validate_json(json.dumps(plain))
-    path = first_change(kind.dump_python(value), kind.dump_python(back), "$")
+    """Raise `UnstorableValue` when a part would come back as something else."""
+    path = first_change(value, kind.validate_json(json.dumps(plain)), "$")
     if path:
-        raise UnstorableValue(f"{what}: at {path}: it would be changed; declare its type")
+        raise UnstorableValue(
+            f"{what}: at {path}: it would come back as something else; declare its type, and where "
+            "there are several let a Literal field say which"
+        )
 
 
 def first_change(value: Any, back: Any, path: str) -> str:
@@ -129,9 +135,29 @@ def first_change(value: Any, back: Any, path: str) -> str:
             parts = ((f"{path}.{key}", value[key], back[key]) for key in value)
         case list() | tuple() if len(value) == len(back):
             parts = ((f"{path}[{n}]", value[n], back[n]) for n in range(len(value)))
+        case datetime():
+            return "" if is_same_moment(value, back) else path
+        case _ if names := fields_of(type(value)):
+            parts = (
+                (f"{path}.{name}", getattr(value, name), getattr(back, name)) for name in names
+            )
         case _:
             return "" if value == back else path
     return next((found for at, one, two in parts if (found := first_change(one, two, at))), "")
+
+
+def is_same_moment(one: datetime, two: datetime) -> bool:
+    """Not `==`, to which a time that a clock shows twice is like none in another zone."""
+    return (one.tzinfo is None) == (two.tzinfo is None) and not one - two
+
+
+def fields_of(kind: type[Any]) -> list[str]:
+    """The fields of a model or dataclass that its author wants to keep."""
+    if is_dataclass(kind):
+        return [field.name for field in fields(kind) if field.compare]
+    if issubclass(kind, BaseModel):
+        return [name for name, field in kind.model_fields.items() if not field.exclude]
+    return []
 
 
 def from_json(value: Json, annotation: Any, *, what: str) -> Any:

@@ -12,7 +12,7 @@ from workflows.core.definitions import Child, ChildEnd, Step
 from workflows.core.errors import UsageError
 from workflows.core.joining import Ends, Joined, join, may_begin, waiting_for
 from workflows.core.states import FINAL_RUN_STATES, RunState
-from workflows.core.values import Json, to_json
+from workflows.core.values import restored, to_json
 from workflows.models import Run
 from workflows.services import hints
 from workflows.services.children import (
@@ -23,10 +23,11 @@ from workflows.services.children import (
     ends_at,
     policy_of,
 )
-from workflows.services.claims import Claim
+from workflows.services.claims import Also, Claim
 from workflows.services.failures import after_failure, call
 from workflows.services.kinds import Done, Park, Result, fail_or_hold
-from workflows.services.results import results_of
+from workflows.services.outputs import is_sealed, read_output
+from workflows.services.results import last_outputs
 from workflows.services.run_view import RunView
 from workflows.services.runs import prepared, store
 
@@ -119,7 +120,7 @@ def joined(claim: Claim) -> Result:
         return Park("children", waiting_for(ends))
     also = partial(leave, claim)
     if answer is Joined.GO_ON:
-        return Done(listed_ends(claim), also=also)
+        return listed_ends(claim, also)
     failed = f"{ends.failed:,} of {ends.total:,} runs"
     message = f"{failed} that step {step.name} started did not complete."
     return fail_or_hold(claim, "children_failed", message, also)
@@ -134,23 +135,25 @@ def leave(claim: Claim) -> None:
         )
 
 
-def listed_ends(claim: Claim) -> Json:
+def listed_ends(claim: Claim, also: Also) -> Done:
+    """Each end with its result. What was encrypted where it came from is so here, too."""
     children = list(
         children_of(claim.run, claim.step.name, claim.visit)
         .order_by("parent_index")
         .only("workflow", "state", "failure")
     )
-    results = results_of([child.pk for child in children if child.state == RunState.COMPLETED])
+    last = last_outputs([child.pk for child in children if child.state == RunState.COMPLETED])
     ends = [
         ChildEnd(
             run=child.pk,
             workflow=child.workflow,
             state=child.state,
-            result=results.get(child.pk),
+            result=restored(read_output(last[child.pk])) if child.pk in last else None,
             failure=(child.failure or {}).get("message", "")
             if child.state in FINAL_RUN_STATES
             else "",
         )
         for child in children
     ]
-    return to_json(ends, list[ChildEnd], limit=OUTPUT_LIMIT, what=f"ends of {claim.step.name}")
+    value = to_json(ends, list[ChildEnd], limit=OUTPUT_LIMIT, what=f"ends of {claim.step.name}")
+    return Done(value, also=also, sensitive=any(map(is_sealed, last.values())))

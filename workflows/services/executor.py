@@ -7,15 +7,17 @@ nothing; that its late commit was refused stays visible (promise P2).
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
+from django.db.transaction import TransactionManagementError
 
 from workflows.core.at_work import AtWork, at_work
-from workflows.core.errors import LostOwnership, OutputNotKept, UnstorableValue
+from workflows.core.errors import LostOwnership, OutputNotKept, OutputsAway, UnstorableValue
 from workflows.core.retry import MAX_LOST_ATTEMPTS
 from workflows.core.states import AttemptState, RunState
 from workflows.core.values import to_json
@@ -33,7 +35,7 @@ from workflows.services.claims import (
     record_superseded,
     release,
 )
-from workflows.services.failures import OUTAGE, call
+from workflows.services.failures import OUTAGE, after_failure, call, when_outputs_are_back
 from workflows.services.kinds import (
     Again,
     Cancel,
@@ -46,7 +48,7 @@ from workflows.services.kinds import (
     Result,
     handlers,
 )
-from workflows.services.outputs import keep_output
+from workflows.services.outputs import Kept, keep_output
 from workflows.services.ownership import Keeper
 from workflows.services.pauses import is_paused
 from workflows.services.run_holds import open_run_hold
@@ -132,7 +134,7 @@ def refused(claim: Claim, result: Result | None) -> None:
     late = None
     if isinstance(result, Done):
         try:
-            late = keep_output(claim.step, result.value, run=claim.run, attempt=claim.attempt)
+            late = kept(claim, result)
         except OutputNotKept:
             log.warning("output.late_not_kept")
     record_superseded(claim, late)
@@ -175,7 +177,10 @@ def execute(claim: Claim) -> Result:
     view = RunView(claim)
     handler = handlers.get(claim.step.kind)
     if handler is not None:
-        return handler(claim, view)
+        try:
+            return handler(claim, view)
+        except OutputsAway as error:
+            return when_outputs_are_back(error)
     value, problem = call(claim, view)
     return problem or storable(claim, value)
 
@@ -210,6 +215,9 @@ def take_atomic_step(claim: Claim, keeper: Keeper) -> Claim | None:
                 transaction.set_rollback(True)
     except OutputNotKept as error:
         result = not_kept(error)
+    except (IntegrityError, TransactionManagementError) as error:
+        # The commit was refused for what the step wrote, or it went on after such an error.
+        result = after_failure(claim, error)
     if isinstance(result, Done):
         failpoint("after_atomic", claim.step.name)
         return following
@@ -285,7 +293,7 @@ def not_kept(error: OutputNotKept) -> Hold:
 
 def settle_done(claim: Claim, done: Done, keeper: Keeper) -> Claim | None:
     """Commit the output and go on. Raises `OutputNotKept` with nothing committed."""
-    kept = keep_output(claim.step, done.value, run=claim.run, attempt=claim.attempt)
+    output = kept(claim, done)
     workflow = claim.workflow
     following = (
         workflow.target(claim.step.name, done.goto)
@@ -293,13 +301,20 @@ def settle_done(claim: Claim, done: Done, keeper: Keeper) -> Claim | None:
         else workflow.after(claim.step.name)
     )
     go_on = keeper.may_claim() and not is_paused(workflow.name, claim.tenant)
-    next_claim = commit_step(claim, kept, following, go_on=go_on, also=done.also)
+    next_claim = commit_step(claim, output, following, go_on=go_on, also=done.also)
     if next_claim is None:
         if following is None:
             look_at_parent(claim.parent)
         else:
             hints.run_is_ready(claim.run)
     return next_claim
+
+
+def kept(claim: Claim, done: Done) -> Kept:
+    step = claim.step
+    if done.sensitive and not step.sensitive:
+        step = replace(step, sensitive=True)
+    return keep_output(step, done.value, run=claim.run, attempt=claim.attempt)
 
 
 def settle_again(claim: Claim, again: Again) -> None:

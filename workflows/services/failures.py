@@ -44,8 +44,7 @@ def call(
         # A deadlock, a statement that took too long, another database of the author's own.
         return None, after_failure(claim, error)
     except OutputsAway as error:
-        # Not the step's fault either, and nothing is lost: it reads once more when it can.
-        return None, Again(STORAGE_REST, str(error), counts=False)
+        return None, when_outputs_are_back(error)
     except BaseException as error:  # noqa: BLE001 (its result, never our end)
         # Also what ends a process or a coroutine, such as `asyncio.CancelledError`.
         return None, after_failure(claim, error)
@@ -55,6 +54,11 @@ def session_is_over() -> bool:
     """Whether this thread has lost its session with the database, or is to give it up."""
     raw = connection.connection
     return raw is None or raw.closed or connection.close_at == 0
+
+
+def when_outputs_are_back(error: OutputsAway) -> Again:
+    """Not the step's fault, and nothing is lost: it reads once more when it can."""
+    return Again(STORAGE_REST, str(error), counts=False)
 
 
 def after_failure(claim: Claim, error: BaseException) -> Again | Hold | Fail:

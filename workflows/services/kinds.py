@@ -23,6 +23,7 @@ class Done:
     value: Json
     also: Also = nothing
     goto: str = ""
+    sensitive: bool = False  # whatever the step says: something sensitive is in it
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from workflows.core.definitions import Step, Workflow
 from workflows.core.errors import OutputNotKept, RunIsOver, UsageError
 from workflows.core.outcomes import Outcome
 from workflows.core.standing import STEP_MISSING, Moves, NewOutput, Standing, Stays
-from workflows.core.states import AttemptState, OutputForm, RunState
+from workflows.core.states import AttemptState, RunState
 from workflows.failpoints import failpoint
 from workflows.models import Attempt, Run
 from workflows.models.ids import new_id
@@ -39,7 +39,7 @@ from workflows.registry import registry
 from workflows.services import audit, hints
 from workflows.services.clock import database_now
 from workflows.services.migration_plans import Plan, batches, earlier, planned
-from workflows.services.outputs import keep_output
+from workflows.services.outputs import is_sealed, keep_output
 from workflows.services.settling import close_holds
 from workflows.services.standings import standings_of, with_parents
 from workflows.services.waits import follow
@@ -191,11 +191,6 @@ def row_of(plan: Plan, step: Step, output: NewOutput, fence: int) -> Attempt:
         output=kept.value,
         output_form=kept.form,
     )
-
-
-def is_sealed(attempt: Attempt) -> bool:
-    in_object = attempt.output_form == OutputForm.OBJECT and (attempt.output or {}).get("sealed")
-    return attempt.output_form == OutputForm.SEALED or bool(in_object)
 
 
 def lost_attempt(run: Run) -> Attempt:

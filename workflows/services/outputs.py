@@ -159,6 +159,12 @@ def read_output(attempt: Attempt) -> Json:
             return json.loads(opened(attempt, data) if reference.sealed else data)
 
 
+def is_sealed(attempt: Attempt) -> bool:
+    """Whether the output of `attempt` is kept encrypted, as that of a sensitive step."""
+    in_object = attempt.output_form == OutputForm.OBJECT and (attempt.output or {}).get("sealed")
+    return attempt.output_form == OutputForm.SEALED or bool(in_object)
+
+
 def what(attempt: Attempt) -> str:
     return f"output of step {attempt.step} (attempt {attempt.pk})"
 

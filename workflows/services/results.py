@@ -12,10 +12,11 @@ from workflows.services.outputs import read_output
 
 def result_of(run: Run) -> Json:
     """The result of a completed run; raises as `read_output` does, None when it left nothing."""
-    return results_of([run.pk]).get(run.pk)
+    last = last_outputs([run.pk]).get(run.pk)
+    return None if last is None else read_output(last)
 
 
-def results_of(runs: Sequence[UUID]) -> dict[UUID, Json]:
-    """The results of many completed runs: one query, and one read for each large one."""
+def last_outputs(runs: Sequence[UUID]) -> dict[UUID, Attempt]:
+    """What holds the results of many completed runs, by run: one query."""
     last = Attempt.objects.outputs().filter(run__in=runs).order_by("run_id", "-fence")
-    return {row.run_id: read_output(row) for row in last.distinct("run_id")}
+    return {row.run_id: row for row in last.distinct("run_id")}
