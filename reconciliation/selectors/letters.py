@@ -19,11 +19,13 @@ from reconciliation import access
 from reconciliation.access import SHOWN_WITH
 from reconciliation.core.letters import Item, Letter
 from reconciliation.core.notifications import OF_OPEN_HOLDS, Kind
+from reconciliation.core.reason_words import reason_words
 from reconciliation.core.states import HoldState
-from reconciliation.models import Channel, Hold, Message, Notification
+from reconciliation.models import Channel, Hold, Message, Notification, Operation
 from reconciliation.selectors.queue import subject_of, url_of
 from reconciliation.selectors.words import amount_of, clock, name_of, sentence_of
 from reconciliation.services.profiles import profile_of
+from workflows.core.durations import age
 from workflows.core.words import who
 
 ITEMS_SHOWN = 10
@@ -170,9 +172,28 @@ def why_told(channel: Channel) -> str:
 def of_hold(message: Message, notification: Notification) -> Letter:
     hold = notification.hold
     assert hold is not None, "what is told of no hold is told otherwise"
-    title, lede = OF_HOLDS[Kind(notification.kind)]
-    item = item_of(hold, zone_of(message))
-    return letter(message, notification.kind, f"{title}: {item.title}", lede, items=[item])
+    kind, zone = Kind(notification.kind), zone_of(message)
+    item = item_of(hold, zone)
+    lede = f"{lede_of(kind, hold, message.created_at, zone)} {unknown_of(hold)}".strip()
+    return letter(message, kind, f"{OF_HOLDS[kind][0]}: {item.title}", lede, items=[item])
+
+
+def lede_of(kind: Kind, hold: Hold, at: datetime, zone: tzinfo) -> str:
+    """What a locked phone shows beside the subject: until when, or how late it is at `at`."""
+    due = moment(hold.due_at, zone)
+    if kind is Kind.OPENED:
+        return f"A person decides it, by {due}."
+    if kind is Kind.DUE_SOON:
+        return f"It is due {due}, and nobody has decided it."
+    if kind is Kind.OVERDUE and hold.due_at < at:
+        return f"It is {age(at - hold.due_at)} late, and nobody has decided it."
+    return OF_HOLDS[kind][1]
+
+
+def unknown_of(hold: Hold) -> str:
+    """What nobody knows of an open case of an operation."""
+    is_open = hold.state == HoldState.OPEN and hold.operation is not None
+    return sentence_of(hold).unknown if is_open else ""
 
 
 def item_of(hold: Hold, zone: tzinfo) -> Item:
@@ -183,16 +204,23 @@ def item_of(hold: Hold, zone: tzinfo) -> Item:
         said = sentence_of(hold)
         facts += [("At stake", amount_of(hold.operation))]
         facts += [("Known", said.known), ("Not known", said.unknown)]
-        ends = hold.operation.replay_not_after
+        ends = guarded_until(hold.operation)
         facts += [("Guarded by the provider until", moment(ends, zone) if ends else "")]
     else:
-        facts += [("Reason", hold.reason.replace("_", " "))]
+        facts += [("Reason", reason_words(hold.reason))]
     if hold.state == HoldState.OPEN:
         facts += [("Settled by", sentence_of(hold).settles), ("Due", moment(hold.due_at, zone))]
         facts += [("Assigned to", name_of(hold.assignee) if hold.assignee else "nobody")]
     facts += [("Queue", hold.queue.name if hold.queue else "none takes it")]
     shown = tuple((name, text) for name, text in facts if text)
     return Item(subject_of(hold), shown, absolute(url_of(hold)))
+
+
+def guarded_until(operation: Operation) -> datetime | None:
+    """Until when the key guards a second send; None also where nobody relies on it."""
+    provider = operation.provider
+    relied_on = provider.replay_trust and provider.contradicted_at is None
+    return operation.replay_not_after if relied_on else None
 
 
 def contradicted(message: Message, notification: Notification) -> Letter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import time, timedelta
+from datetime import UTC, time, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -31,6 +31,7 @@ from reconciliation.models import (
     Sandbox,
     Shift,
 )
+from reconciliation.selectors.letters import item_of
 from reconciliation.selectors.words import clock
 from reconciliation.services.addressing import pass_on
 from reconciliation.services.contradictions import contradict, review_contradiction
@@ -96,6 +97,10 @@ def test_a_hold_that_opens_is_told_of_with_its_case_and_a_link(hold: Hold) -> No
     told()
     (sent,) = mail.outbox
     assert sent.subject == f"Held: {operation.summary}"
+    # What a locked phone shows beside it: until when, and what nobody knows.
+    first = sent.body.splitlines()[0]
+    assert first.startswith(f"A person decides it, by {clock(hold.due_at)} (")
+    assert first.endswith("It may have happened once, or not at all.")
     assert f"https://romulus.example.com/operations/{operation.pk}/" in sent.body
     assert "Not known: " in sent.body
     # By the database's clock, and by their own where they have chosen one.
@@ -103,6 +108,23 @@ def test_a_hold_that_opens_is_told_of_with_its_case_and_a_link(hold: Hold) -> No
     assert "Asia/Kathmandu)" in sent.body
     assert "Nothing is decided by opening it" in sent.body
     assert sent.extra_headers["Message-ID"].startswith(f"<{Message.objects.get().pk}@")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"replay_trust": ""}, {"contradicted_at": Now(), "contradiction": "two"}],
+    ids=["never shown", "contradicted"],
+)
+def test_a_message_names_no_guard_on_which_nobody_relies(
+    hold: Hold, fields: dict[str, Any]
+) -> None:
+    assert hold.operation is not None
+    Operation.objects.filter(pk=hold.operation.pk).update(replay_not_after=Now() + 9 * HOUR)
+    Provider.objects.update(replay_trust="shown by the tests")
+    guard = "Guarded by the provider until"
+    assert guard in dict(item_of(Hold.objects.get(), UTC).facts)
+    Provider.objects.update(**fields)
+    assert guard not in dict(item_of(Hold.objects.get(), UTC).facts)
 
 
 def test_opening_a_hold_writes_its_notification(provider: Provider) -> None:
