@@ -58,6 +58,7 @@ class Owner:
     group: bool = False
     you: bool = False
     on_call: bool = False
+    powerless: bool = False  # they may not decide here
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from reconciliation.selectors.record import record_of
 from reconciliation.selectors.sides import sides_of
 from reconciliation.selectors.words import (
     amount_of,
+    may_decide_in,
     name_of,
     owner_of,
     owners_of,
@@ -255,8 +256,11 @@ def blocks(case: Case) -> tuple[BlockedStep, ...]:
 def people(case: Case) -> tuple[tuple[str, Owner], ...]:
     if case.hold is None or case.hold.queue is None:
         return ()
+    queue = case.hold.queue
     owners = [
         ("Can decide", Owner(name_of(owner), you=owner == case.user))
+        if may_decide_in(queue, owner)
+        else ("Owns it", Owner(name_of(owner), you=owner == case.user, powerless=True))
         for owner in owners_of(case.hold)[:OWNERS_SHOWN]
     ]
-    return (("Queue", Owner(case.hold.queue.name, group=True)), *owners)
+    return (("Queue", Owner(queue.name, group=True)), *owners)
