@@ -20,9 +20,10 @@ from reconciliation.selectors.case import Case, load_case
 from reconciliation.selectors.contract import contract_card
 from reconciliation.selectors.decide_parts import DecideParts, decided_parts, open_parts
 from reconciliation.selectors.evidence import (
+    asked_source,
     cards_of,
     choices_of,
-    is_asking,
+    first_asked,
     is_stale,
     says,
 )
@@ -105,7 +106,8 @@ def page_of_case(case: Case, attempted: Attempted = NOTHING_ATTEMPTED) -> Operat
         overtaken=overtaken(attempted, now),
         linked=linked_to(case),
         irreversible=case.contract.irreversible,
-        is_asking=is_asking(case),
+        is_asking=bool(asked_source(case)),
+        first_asked=first_asked(case),
         is_final=case.state.is_settled,
     )
 
@@ -190,7 +192,7 @@ def fingerprint(case: Case) -> str:
         [row.pk for row in case.decisions],
         hold.proposal_id if hold else None,
         window_of(operation, case.now).state,
-        is_asking(case),
+        asked_source(case),
         [(offer.kind, offer.allowed) for offer in offers(case)] if hold else None,
     )
     return hashlib.sha256(repr(rests_on).encode()).hexdigest()[:16]
