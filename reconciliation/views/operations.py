@@ -41,7 +41,7 @@ def operation(request: SignedIn, operation: UUID) -> HttpResponse:
     if polled and before.is_of(stamp):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     context = context_of(request, operation, stamp=stamp)
-    if asks_for(request, "evidence"):
+    if asks_for(request, "evidence-cards"):
         return render(request, "reconciliation/_evidence_cards.html", context)
     if not polled:
         return render(request, "reconciliation/operation.html", context)

@@ -66,7 +66,7 @@
   document.addEventListener("htmx:beforeSend", (event) => {
     const { elt, xhr } = event.detail;
     if (!elt.matches("form[data-asks]")) return;
-    const look = setInterval(() => htmx.trigger("#evidence", "asking"), 1000);
+    const look = setInterval(() => htmx.trigger("#evidence-cards", "asking"), 1000);
     xhr.addEventListener("loadend", () => clearInterval(look));
   });
 

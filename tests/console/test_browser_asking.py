@@ -61,7 +61,7 @@ def test_a_source_says_that_it_is_asked_and_keeps_its_old_answer_until_the_new_o
     pages: tuple[Page, Page], away: Operation
 ) -> None:
     page, other = pages
-    cards = page.locator("#evidence")
+    cards = page.locator("#evidence-cards")
     old = cards.get_by_text("Our question got no usable answer")
     expect(old).to_be_visible()
     expect(cards.get_by_text("Asking")).to_have_count(0)
@@ -77,9 +77,9 @@ def test_a_source_says_that_it_is_asked_and_keeps_its_old_answer_until_the_new_o
 
         # Others see it as well.
         other.reload()
-        expect(other.locator("#evidence").get_by_text("Asking")).to_have_count(1)
+        expect(other.locator("#evidence-cards").get_by_text("Asking")).to_have_count(1)
 
-    for cards in (page.locator("#evidence"), other.locator("#evidence")):
+    for cards in (page.locator("#evidence-cards"), other.locator("#evidence-cards")):
         expect(cards.get_by_text("A record that carries our ID")).to_be_visible()
         expect(cards.get_by_text("Asking")).to_have_count(0)
     assert Operation.objects.get(pk=away.pk).state == "applied"
