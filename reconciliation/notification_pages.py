@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from reconciliation.pages import Owner
 from workflows.pages import Link, Pager
 
 
@@ -48,8 +49,13 @@ class DutyRow:
     """Who is on call for a queue; `until` is when that changes."""
 
     queue: str
-    people: Sequence[str]
+    people: Sequence[Owner]
     until: datetime | None
+
+    @property
+    def is_powerless(self) -> bool:
+        """Somebody is on call, and nobody of them may decide."""
+        return bool(self.people) and all(person.powerless for person in self.people)
 
 
 @dataclass(frozen=True, slots=True)

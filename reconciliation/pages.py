@@ -58,6 +58,7 @@ class Owner:
     group: bool = False
     you: bool = False
     on_call: bool = False
+    powerless: bool = False  # they may not decide here
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,7 @@ class RungNote:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceCard:
-    """What one source said. `stale`: too old to decide on."""
+    """What one source said. `stale`: too old to decide on. `asking`: it is being asked again."""
 
     id: UUID
     kind: str
@@ -202,6 +203,7 @@ class EvidenceCard:
     observed_at: datetime
     can_settle: str  # what this source is able to prove
     stale: bool = False
+    asking: bool = False
     facts: tuple[Fact, ...] = ()
     raw: str = ""  # the redacted answer, as it came
 
@@ -310,6 +312,7 @@ class OperationPage:
     linked: tuple[Linked, ...] = ()
     irreversible: bool = False
     is_asking: bool = False  # somebody has asked the provider, and no answer is there yet
+    first_asked: str = ""  # what it is asked for the first time
     is_final: bool = False
 
     @property

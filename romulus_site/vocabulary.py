@@ -112,6 +112,7 @@ VOCABULARY: dict[str, dict[str, Word]] = {
         "unavailable": Word("Unavailable", "wait", "unavailable", "could not look"),
         "conflict": Word("Conflict", "hold", "conflict", "records that cannot all be true"),
         "operator": Word("Person's word", "quiet", "user", "what a colleague states"),
+        "asking": Word("Asking", "move", "sending", "it was asked, and has not answered yet"),
         "stale": Word("Stale", "quiet", "stale", "too old to decide on", cut=True),
     },
     "decision": {

@@ -243,7 +243,7 @@ class LeaseRow:
     worker: str
     step: str
     number: int
-    state: str  # of the attempt
+    state: str  # of the attempt; empty where nothing counts of it yet
     started_at: datetime
     ended_at: datetime | None
     error: str = ""

@@ -11,7 +11,15 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q, QuerySet, TextField
+from django.db.models import (
+    BooleanField,
+    Exists,
+    ExpressionWrapper,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextField,
+)
 from django.db.models.functions import Cast
 from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import get_users_with_perms
@@ -131,19 +139,24 @@ def holders_on(provider: Provider, queues: Iterable[ReviewQueue]) -> list[Holder
 def with_deciders(queues: Any) -> frozenset[UUID]:
     """Those of `queues`, IDs or a query for them, of which an owner is active and may decide its
     holds. One query."""
+    owners = marked_deciders(ReviewQueue.owners.through.objects.all(), "user", "reviewqueue")
+    able = owners.filter(decides=True, reviewqueue__in=queues, user__is_active=True)
+    return frozenset(able.values_list("reviewqueue", flat=True))
+
+
+def marked_deciders(rows: QuerySet[Any], person: str, queue: str) -> QuerySet[Any]:
+    """`rows` that name a person and a queue, each with `decides`: whether they may decide its
+    holds."""
     right = {
         "permission__content_type__app_label": "reconciliation",
         "permission__codename": "decide",
-        "object_pk": Cast(OuterRef("reviewqueue"), TextField()),
+        "object_pk": Cast(OuterRef(queue), TextField()),
     }
-    own = UserObjectPermission.objects.filter(user=OuterRef("user"), **right)
-    of_a_group = GroupObjectPermission.objects.filter(group__user=OuterRef("user"), **right)
-    owners = ReviewQueue.owners.through.objects.filter(
-        Q(user__is_superuser=True) | Exists(own) | Exists(of_a_group),
-        reviewqueue__in=queues,
-        user__is_active=True,
-    )
-    return frozenset(owners.values_list("reviewqueue", flat=True))
+    own = UserObjectPermission.objects.filter(user=OuterRef(person), **right)
+    of_a_group = GroupObjectPermission.objects.filter(group__user=OuterRef(person), **right)
+    fits = Q(**{f"{person}__is_superuser": True}) | Exists(own) | Exists(of_a_group)
+    marked: QuerySet[Any] = rows.annotate(decides=ExpressionWrapper(fits, BooleanField()))
+    return marked
 
 
 def seconds_in(queue: ReviewQueue) -> list[User]:

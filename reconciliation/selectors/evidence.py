@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from reconciliation.core.states import EvidenceKind
 from reconciliation.decision_pages import EvidenceChoice
@@ -15,9 +15,11 @@ from workflows.core.words import listed
 from workflows.pages import Fact
 from workflows.selectors.words import counted
 
+LOOK_UP, CHECK = "look-up", "result check"  # the sources that can be asked
+TITLES = {LOOK_UP: "Look-up by our operation ID", CHECK: "Check of the result"}
 STALE_AFTER = timedelta(minutes=15)
 CARDS_SHOWN = 12
-# Beside the time that the provider has: after that nobody waits for an answer any more.
+# Beside the time that the provider has for each question.
 SPARE = timedelta(seconds=10)
 
 Group = tuple[str, str, str]
@@ -29,10 +31,12 @@ def cards_of(case: Case) -> tuple[EvidenceCard, ...]:
     for row in case.evidence:
         groups.setdefault((row.kind, row.source, row.resource), []).append(row)
     latest = sorted(groups.values(), key=lambda rows: rows[-1].observed_at, reverse=True)
-    return tuple(card(case, rows) for rows in latest[:CARDS_SHOWN])
+    asking = asked_source(case)
+    newest = next((rows for rows in latest if rows[-1].source == asking), None)
+    return tuple(card(case, rows, asking=rows is newest) for rows in latest[:CARDS_SHOWN])
 
 
-def card(case: Case, rows: list[Evidence]) -> EvidenceCard:
+def card(case: Case, rows: list[Evidence], *, asking: bool) -> EvidenceCard:
     row = rows[-1]
     said_by_person = row.kind == EvidenceKind.OPERATOR
     return EvidenceCard(
@@ -44,6 +48,7 @@ def card(case: Case, rows: list[Evidence]) -> EvidenceCard:
         observed_at=row.observed_at,
         can_settle=can_settle(case, row),
         stale=is_stale(case, row),
+        asking=asking,
         facts=tuple(facts_of(case, rows)),
         # What the provider wrote, so for those alone who may see payloads.
         raw=row.detail_redacted if case.payloads and row.kind != EvidenceKind.UNAVAILABLE else "",
@@ -55,32 +60,45 @@ def kind_of(row: Evidence) -> str:
     return EvidenceKind.CONFLICT if row.postcondition is False else row.kind
 
 
-def is_asking(case: Case) -> bool:
-    """Whether somebody has asked the provider and no answer is there yet."""
-    if not case.asked:
-        return False
-    asked_at = case.asked[-1].at
-    answered = any(row.recorded_at >= asked_at for row in case.evidence)
-    patience = timedelta(seconds=case.contract.timeout_seconds) + SPARE
-    return not answered and case.now - asked_at < patience
+def asked_source(case: Case) -> str:
+    """The source that somebody has asked and that has not answered yet; empty for none.
+
+    One question asks the look-up and then, of the record that it finds, for the result.
+    """
+    if not case.asked or case.now >= gives_up_at(case):
+        return ""
+    since = [row for row in case.evidence if row.recorded_at >= case.asked[-1].at]
+    looked = [row for row in since if row.source == LOOK_UP]
+    if not looked:
+        return LOOK_UP
+    found = any(row.completes for row in looked) and case.contract.verifies
+    checked = any(row.source == CHECK for row in since)
+    return CHECK if found and not checked and not case.state.is_settled else ""
+
+
+def gives_up_at(case: Case) -> datetime:
+    """When nobody waits any more for an answer to what was asked last."""
+    questions = 2 if case.contract.verifies else 1
+    return case.asked[-1].at + questions * case.contract.timeout + SPARE
+
+
+def first_asked(case: Case) -> str:
+    """What is asked of a source that has said nothing yet, and so has no card; empty for none."""
+    asking = asked_source(case)
+    said = any(row.source == asking for row in case.evidence)
+    return "" if said else TITLES.get(asking, "")
 
 
 def is_stale(case: Case, row: Evidence) -> bool:
     """Only of what can change by itself: an answer to a send stays what it was."""
-    looked = row.source in ("look-up", "result check")
+    looked = row.source in TITLES
     return looked and not case.state.is_settled and case.now - row.observed_at > STALE_AFTER
 
 
 def title_of(row: Evidence) -> str:
-    match row.source:
-        case "look-up":
-            return "Look-up by our operation ID"
-        case "result check":
-            return "Check of the result"
-        case source if row.kind == EvidenceKind.OPERATOR:
-            return f"What {source} states"
-        case source:
-            return source.capitalize()
+    if row.kind == EvidenceKind.OPERATOR:
+        return f"What {row.source} states"
+    return TITLES.get(row.source) or row.source.capitalize()
 
 
 def text_of(row: Evidence) -> str:

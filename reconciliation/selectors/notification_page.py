@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -23,6 +24,7 @@ from reconciliation.notification_pages import (
     NotificationsPage,
     UnreachedRow,
 )
+from reconciliation.pages import Owner
 from reconciliation.selectors.letters import OF_HOLDS
 from reconciliation.selectors.queue import subject_of, url_of
 from reconciliation.selectors.words import name_of
@@ -162,7 +164,8 @@ def pager(rows: list[Message], *, newer: bool, older: bool) -> Pager:
 
 def duties(user: User, now: datetime) -> tuple[DutyRow, ...]:
     """For the queues that have a rota and that `user` may see. One query."""
-    shifts = Shift.objects.filter(queue__in=access.visible_queues(user))
+    theirs = Shift.objects.filter(queue__in=access.visible_queues(user))
+    shifts = access.marked_deciders(theirs, "person", "queue")
     ordered = shifts.select_related("queue", "person").order_by("queue__name", "queue", "pk")
     return tuple(
         duty_row(name, list(rows), now)
@@ -172,6 +175,10 @@ def duties(user: User, now: datetime) -> tuple[DutyRow, ...]:
     )
 
 
-def duty_row(queue: str, shifts: list[Shift], now: datetime) -> DutyRow:
-    people = tuple(name_of(person) for person in on_call_at(shifts, now))
+def duty_row(queue: str, shifts: list[Any], now: datetime) -> DutyRow:
+    able = {shift.person_id for shift in shifts if shift.decides}
+    people = tuple(
+        Owner(name_of(person), powerless=person.pk not in able)
+        for person in on_call_at(shifts, now)
+    )
     return DutyRow(queue, people, changes_at(rota_of(shifts), now))

@@ -21,9 +21,10 @@ from reconciliation.selectors.case import Case, load_case
 from reconciliation.selectors.contract import contract_card
 from reconciliation.selectors.decide_parts import DecideParts, decided_parts, open_parts
 from reconciliation.selectors.evidence import (
+    asked_source,
     cards_of,
     choices_of,
-    is_asking,
+    first_asked,
     is_stale,
     says,
 )
@@ -35,6 +36,7 @@ from reconciliation.selectors.record import record_of
 from reconciliation.selectors.sides import sides_of
 from reconciliation.selectors.words import (
     amount_of,
+    may_decide_in,
     name_of,
     owner_of,
     owners_of,
@@ -107,7 +109,8 @@ def page_of_case(case: Case, attempted: Attempted = NOTHING_ATTEMPTED) -> Operat
         overtaken=overtaken(attempted, now),
         linked=linked_to(case),
         irreversible=case.contract.irreversible,
-        is_asking=is_asking(case),
+        is_asking=bool(asked_source(case)),
+        first_asked=first_asked(case),
         is_final=case.state.is_settled,
     )
 
@@ -192,7 +195,7 @@ def fingerprint(case: Case) -> str:
         [row.pk for row in case.decisions],
         hold.proposal_id if hold else None,
         window_of(operation, case.now).state,
-        is_asking(case),
+        asked_source(case),
         [(offer.kind, offer.allowed) for offer in offers(case)] if hold else None,
         case.ahead.waiting if hold and case.ahead else None,
     )
@@ -258,8 +261,11 @@ def blocks(case: Case) -> tuple[BlockedStep, ...]:
 def people(case: Case) -> tuple[tuple[str, Owner], ...]:
     if case.hold is None or case.hold.queue is None:
         return ()
+    queue = case.hold.queue
     owners = [
         ("Can decide", Owner(name_of(owner), you=owner == case.user))
+        if may_decide_in(queue, owner)
+        else ("Owns it", Owner(name_of(owner), you=owner == case.user, powerless=True))
         for owner in owners_of(case.hold)[:OWNERS_SHOWN]
     ]
-    return (("Queue", Owner(case.hold.queue.name, group=True)), *owners)
+    return (("Queue", Owner(queue.name, group=True)), *owners)

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from reconciliation.core.standing import FRESH
 from reconciliation.pages import CLOSING
 from reconciliation.selectors.case import Case
+from reconciliation.selectors.evidence import gives_up_at
 from reconciliation.selectors.words import next_on_call
 from workflows.selectors.stamps import READER, REDRAWN_EVERY, TEAM, Stamp, stamp, version_of
 
@@ -128,6 +129,8 @@ def moments(case: Case) -> Iterator[datetime]:
         change = next_on_call(hold, case.now)
         if change is not None:
             yield change
+    if case.asked:
+        yield gives_up_at(case)
     for said in case.evidence:
         yield said.observed_at + FRESH
         if said.retry_after_at is not None:

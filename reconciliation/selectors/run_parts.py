@@ -85,6 +85,7 @@ class Rows:
     switches: Sequence[DispatchStop]  # over the operation that the run is at
     answering: Sequence[User]  # for that operation's provider
     zone: tzinfo  # in which times are said
+    now: datetime
 
     @property
     def unsettled(self) -> Operation | None:
@@ -106,10 +107,10 @@ class Rows:
 
 def run_parts(run: Run, user: User | None, *, before: datetime | None, zone: tzinfo) -> RunParts:
     """What `user`, who may see the run, sees of its operations and holds; two queries, or one."""
-    rows = load(run, zone)
-    past = rows if before is None else load(run, zone, before)
-    hold = rows.open_hold
     now = timezone.now()
+    rows = load(run, zone, now)
+    past = rows if before is None else load(run, zone, now, before)
+    hold = rows.open_hold
     owner = owner_of(hold, user, now) if hold else None
     return RunParts(
         lanes=lanes(rows),
@@ -129,14 +130,17 @@ def run_parts(run: Run, user: User | None, *, before: datetime | None, zone: tzi
 
 
 def turns(rows: Rows, now: datetime) -> Iterator[datetime]:
-    """When somebody else is on call, or a switch ends."""
+    """When a hold is past due, somebody else is on call, or a switch ends."""
     yield from (stop.until for stop in rows.switches if stop.until is not None)
-    change = next_on_call(rows.open_hold, now) if rows.open_hold else None
+    if rows.open_hold is None:
+        return
+    yield rows.open_hold.due_at
+    change = next_on_call(rows.open_hold, now)
     if change is not None:
         yield change
 
 
-def load(run: Run, zone: tzinfo, before: datetime | None = None) -> Rows:
+def load(run: Run, zone: tzinfo, now: datetime, before: datetime | None = None) -> Rows:
     """The newest rows of the run, or those from before `before`."""
 
     def past(rows: QuerySet[Row], time: str) -> QuerySet[Row]:
@@ -188,6 +192,7 @@ def load(run: Run, zone: tzinfo, before: datetime | None = None) -> Rows:
             if unsettled and each.reviewqueue_id == unsettled.provider.default_queue_id
         ],
         zone=zone,
+        now=now,
     )
 
 
@@ -263,8 +268,11 @@ def unknown_span(rows: Rows, operation: Operation, sends: list[Transmission]) ->
     begin = lost[0].ended_at or lost[0].started_at
     proofs = [row.observed_at for row in rows.evidence_of(operation) if row.completes]
     ends = [at for at in (*proofs, operation.settled_at) if at is not None and at >= begin]
-    title = f"Outcome unknown from {clock(begin, rows.zone)}"
-    return [Span("unknown", begin, min(ends, default=None), title, working=False)]
+    hold = rows.open_hold
+    is_late = hold is not None and hold.operation == operation and hold.due_at <= rows.now
+    paint, late = ("late", ", past due") if is_late and not ends else ("unknown", "")
+    title = f"Outcome unknown from {clock(begin, rows.zone)}{late}"
+    return [Span(paint, begin, min(ends, default=None), title, working=False)]
 
 
 def hold_spans(rows: Rows) -> dict[str, list[Span]]:

@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Prefetch, QuerySet
 
+from reconciliation.access import marked_deciders
 from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, HoldReason, Sentence
 from reconciliation.core.rota import changes_at
 from reconciliation.core.states import DecisionKind
@@ -95,11 +96,15 @@ def with_owners() -> tuple[Any, Any]:
 
 
 def people_of(holds: QuerySet[Hold]) -> tuple[QuerySet[Any], QuerySet[Shift]]:
-    """The same for what is read `together`: owners and shifts of the queues of `holds`."""
+    """The same for what is read `together`: owners and shifts of the queues of `holds`, and who of
+    them may decide there."""
     queues = holds.order_by().values("queue")
     owners = ReviewQueue.owners.through.objects.filter(reviewqueue__in=queues)
     shifts = Shift.objects.filter(queue__in=queues)
-    return owners.select_related("user"), shifts.select_related("person")
+    return (
+        marked_deciders(owners.select_related("user"), "user", "reviewqueue"),
+        marked_deciders(shifts.select_related("person"), "person", "queue"),
+    )
 
 
 def give_people(holds: Iterable[Hold], owners: Iterable[Any], shifts: Iterable[Shift]) -> None:
@@ -108,6 +113,15 @@ def give_people(holds: Iterable[Hold], owners: Iterable[Any], shifts: Iterable[S
         known: Any = queue
         known.its_owners = [each.user for each in owners if each.reviewqueue_id == queue.pk]
         known.its_shifts = [each for each in shifts if each.queue_id == queue.pk]
+        known.its_deciders = {
+            *(each.user_id for each in owners if each.decides and each.reviewqueue_id == queue.pk),
+            *(each.person_id for each in known.its_shifts if each.decides),
+        }
+
+
+def may_decide_in(queue: Any, person: User) -> bool:
+    """Whether one of its people may decide in a queue; taken for granted where nobody asked."""
+    return person.pk in getattr(queue, "its_deciders", {person.pk})
 
 
 def owner_of(hold: Hold, user: User | None, now: datetime) -> Owner | None:
@@ -121,7 +135,9 @@ def owner_of(hold: Hold, user: User | None, now: datetime) -> Owner | None:
     queue: Any = hold.queue
     on_call = on_call_at(queue.its_shifts, now) if queue else []
     if on_call:
-        return Owner(name_of(on_call[0]), you=on_call[0] == user, on_call=True)
+        able = [person for person in on_call if may_decide_in(queue, person)]
+        first = (able or on_call)[0]
+        return Owner(name_of(first), you=first == user, on_call=True, powerless=not able)
     owners = owners_of(hold)
     if not owners or hold.queue is None:
         return None

@@ -35,12 +35,14 @@ from workflows.views.requests import Seen, SeeOther, SignedIn, asks_for
 @login_required
 @require_safe
 def operation(request: SignedIn, operation: UUID) -> HttpResponse:
-    """The case, or what is new of it."""
+    """The case, what is new of it, or its evidence while a question is open."""
     polled, before = asks_for(request, "live"), Seen.by(request)
     stamp = stamp_of(request, operation)
     if polled and before.is_of(stamp):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     context = context_of(request, operation, stamp=stamp)
+    if asks_for(request, "evidence-cards"):
+        return render(request, "reconciliation/_evidence_cards.html", context)
     if not polled:
         return render(request, "reconciliation/operation.html", context)
     context["news"] = before.shown != context["seen"].shown

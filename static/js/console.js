@@ -209,7 +209,8 @@
 
   const row = () => document.activeElement?.closest("[data-row]");
   const move = (by) => {
-    const rows = $$("[data-row]");
+    // What leads nowhere has nothing to stand on.
+    const rows = $$("[data-row]").filter((each) => $("[data-row-link]", each));
     const at = rows.indexOf(row());
     const next = rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + by))];
     if (next) $("[data-row-link]", next)?.focus();

@@ -39,8 +39,9 @@
     regionOf(element).contains(document.activeElement) ||
     (element.dataset.poll === "calm" && regionOf(element).matches(":hover"));
 
+  // By the clock, or because a script asked; not because somebody pressed something.
   const isPoll = (detail) =>
-    detail.elt.hasAttribute("data-poll") && !detail.requestConfig?.triggeringEvent;
+    detail.elt.hasAttribute("data-poll") && !detail.requestConfig?.triggeringEvent?.isTrusted;
 
   const miss = () => {
     // What else was on its way when the first of a round failed belongs to the same round.
@@ -61,6 +62,14 @@
 
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (isPoll(event.detail) && rests(event.detail.elt)) event.preventDefault();
+  });
+
+  // A question takes as long as the provider does. Meanwhile each source shows its own answer.
+  document.addEventListener("htmx:beforeSend", (event) => {
+    const { elt, xhr } = event.detail;
+    if (!elt.matches("form[data-asks]")) return;
+    const look = setInterval(() => htmx.trigger("#evidence-cards", "asking"), 1000);
+    xhr.addEventListener("loadend", () => clearInterval(look));
   });
 
   const EARLIER = "This page belongs to an earlier session. Nothing was recorded.";

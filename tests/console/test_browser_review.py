@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.contrib.auth.models import User
 from guardian.shortcuts import assign_perm
 from playwright.sync_api import Browser, Page, expect
 
@@ -155,3 +156,15 @@ def test_without_scripts_a_case_is_found_assigned_and_spoken_of_all_the_same(
     plain.get_by_role("button", name="Remind me of 1 case").click()
     expect(plain.get_by_text("0 of 1 looked at")).to_be_visible()
     context.close()
+
+
+def test_rows_that_lead_nowhere_are_passed_over(
+    page: Page,  # noqa: F811
+    held: Operation,  # noqa: F811
+) -> None:
+    User.objects.filter(pk=person().pk).update(is_superuser=True)
+    page.goto("/audit/")  # the newest entry is that they signed in
+    links = page.locator("[data-row] [data-row-link]")
+    expect(page.locator("[data-row]").first.locator("[data-row-link]")).to_have_count(0)
+    page.keyboard.press("j")
+    expect(links.first).to_be_focused()

@@ -124,15 +124,41 @@ def test_it_says_who_is_on_call_and_what_reached_nobody(
     settings.EMAIL_BACKEND = TO_THE_LOG  # there is no mail server
     told()
     page = page_at(as_user(client, administrator()))
-    assert [(row.queue, row.people, row.until) for row in page.on_call] == [
-        ("desk", ("night_1",), None)
-    ]
+    duty = page.on_call[0]
+    assert (duty.queue, [one.name for one in duty.people], duty.until) == (
+        "desk",
+        ["night_1"],
+        None,
+    )
     assert [row.about.text for row in page.unreached] == ["Refund order 0"]
     assert page.no_mail.startswith("No mail server")
     # The queue's list and the case name them too, while nobody is assigned.
     row = client.get("/review/").context["page"].rows[0]
     assert (row.owner.name, row.owner.on_call) == ("night_1", True)
     assert "night_1, on call" in client.get(row.url).content.decode()
+
+
+def test_who_is_on_call_without_the_right_is_said_to_decide_nothing(
+    client: Client, queue: ReviewQueue
+) -> None:
+    night = always_on_call(queue, "night_1")
+    (hold,) = many_held(1, queue.default_of.get())
+    case, help_is_here = f"/operations/{hold.operation_id}/", "is on call and may not decide here"
+    as_user(client, administrator())
+    for path in (case, "/notifications/"):
+        assert "may not decide" not in client.get(path).content.decode()
+
+    remove_perm("reconciliation.decide", night, queue)
+    said = client.get(case).content.decode()
+    assert "night_1, on call, may not decide" in said
+    assert help_is_here in said
+    assert "night_1, may not decide" in client.get("/notifications/").content.decode()
+
+    # Somebody who may, on call as well, comes first.
+    always_on_call(queue, "night_2")
+    said = client.get(case).content.decode()
+    assert "night_2, on call" in said
+    assert help_is_here not in said
 
 
 def test_its_queries_do_not_grow_with_what_was_told(client: Client, queue: ReviewQueue) -> None:

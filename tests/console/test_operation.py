@@ -265,6 +265,23 @@ def test_while_an_answer_is_awaited_the_page_asks_often_and_says_so(
     assert page_at(client, away).poll_seconds == 30
 
 
+def test_each_source_is_asked_in_its_turn_and_its_old_answer_stays(
+    client: Client, away: Operation
+) -> None:
+    add_entry("user:1 ada", "asked", f"operation:{away.pk}", {})
+    page = page_at(client, away)
+    assert [(card.kind, card.asking) for card in page.evidence] == [("unavailable", True)]
+    assert page.first_asked == ""
+    Evidence.objects.create(operation=away, kind="lookup", source="look-up", completes=True)
+    page = page_at(client, away)
+    assert not any(card.asking for card in page.evidence)
+    assert page.first_asked == "Check of the result"
+    Evidence.objects.create(
+        operation=away, kind="lookup", source="result check", completes=False, postcondition=True
+    )
+    assert not page_at(client, away).is_asking
+
+
 def test_pressing_twice_within_ten_seconds_asks_once(
     client: Client, destination: RunningDestination, away: Operation
 ) -> None:

@@ -74,7 +74,7 @@ def lease_rows(history: History) -> tuple[LeaseRow, ...]:
             step=attempt.step,
             number=attempt.number,
             visit=attempt.visit,
-            state=attempt.state,
+            state="" if gave_up(attempt) else attempt.state,
             started_at=attempt.claimed_at,
             ended_at=attempt.ended_at,
             error=how_it_ended(history, attempt),
@@ -88,6 +88,9 @@ def how_it_ended(history: History, attempt: Attempt) -> str:
         kept = bool(attempt.output_form)
         brought = "what it brought is kept as evidence" if kept else "it changed nothing"
         return f"{history.worker(attempt)} came back too late and was refused: {brought}"
-    if attempt.state == AttemptState.COMMITTED and not left_output(attempt):
-        return "stopped without an output"
-    return attempt.error
+    return "released, without an output" if gave_up(attempt) else attempt.error
+
+
+def gave_up(attempt: Attempt) -> bool:
+    """Whether it ended as it should and yet its step did not: it waits, or is held."""
+    return attempt.state == AttemptState.COMMITTED and not left_output(attempt)
