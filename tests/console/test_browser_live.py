@@ -217,3 +217,22 @@ def test_a_list_on_which_work_goes_on_keeps_the_rows_that_did_not_change(page: P
     many_runs(1, "ready")
     page.clock.run_for(ROUND)
     expect(rows).to_have_count(4)
+
+
+def test_a_choice_made_while_a_poll_is_on_its_way_stands(page: Page) -> None:
+    many_runs(1, "ready")
+    many_runs(1, "held")
+    page.goto("/runs/")
+    kept: list[Route] = []
+
+    def keep(route: Route) -> None:
+        kept.append(route)
+
+    page.route("**/runs/?seen=*", keep)
+    with page.expect_request("**/runs/?seen=*"):
+        page.clock.run_for(ROUND)
+    # The poll is ended: what it would bring is of the list that was left.
+    with page.expect_event("requestfailed"):
+        page.get_by_role("link", name="Held 1").click()
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    assert len(kept) == 1
