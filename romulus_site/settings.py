@@ -280,6 +280,12 @@ ACCOUNT_REAUTHENTICATION_TIMEOUT = 900
 ALLAUTH_TRUSTED_PROXY_COUNT = int(os.environ.get("ROMULUS_PROXIES", "0"))
 
 MFA_ADAPTER = "romulus_site.accounts.adapters.MFAAdapter"
+MFA_FORMS = {
+    "add_webauthn": "romulus_site.accounts.passkeys.AddForm",
+    "authenticate_webauthn": "romulus_site.accounts.passkeys.AuthenticateForm",
+    "login_webauthn": "romulus_site.accounts.passkeys.LoginForm",
+    "reauthenticate_webauthn": "romulus_site.accounts.passkeys.ReauthenticateForm",
+}
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_ALLOW_UNVERIFIED_EMAIL = True

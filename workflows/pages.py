@@ -390,6 +390,7 @@ class Confirmation:
         title: the question.
         happens, stays: in sentences.
         button, keep: the two ways out; `grave`: it cannot be taken back.
+        paused_at: of the pause that it was shown with, to be posted with it; empty without one.
         reason: what was typed.
         errors: what is wrong with it, by the name of the field.
         overtaken: somebody was first, or the run has ended: said instead of the question.
@@ -403,6 +404,7 @@ class Confirmation:
     button: str
     keep: str
     grave: bool = False
+    paused_at: str = ""
     reason: str = ""
     errors: Mapping[str, str] = field(default_factory=dict)
     overtaken: str = ""

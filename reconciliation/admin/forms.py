@@ -124,6 +124,13 @@ class ProviderForm(ProviderFormBase):
             raise forms.ValidationError(problem)
         return pattern
 
+    def clean_settings(self) -> dict[str, Any]:
+        """Nothing stands for none; what else is no object no adapter can read."""
+        settings: Any = self.cleaned_data["settings"]
+        if settings is not None and not isinstance(settings, dict):
+            raise forms.ValidationError("Give an object, such as {}.")
+        return settings or {}
+
     def clean_visible_parameters(self) -> list[str]:
         names: Any = self.cleaned_data["visible_parameters"]
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

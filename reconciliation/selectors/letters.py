@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -103,9 +105,20 @@ def visible(told: list[Notification], reader: User | None) -> list[Notification]
         return told
     if not reader.is_active:
         return []
-    holds = {each.hold_id for each in told if each.hold_id is not None}
-    seen = set(access.visible_holds(reader).filter(pk__in=holds).values_list("pk", flat=True))
-    return [each for each in told if each.hold_id is None or each.hold_id in seen]
+    seen = {
+        *seen_of(access.visible_holds(reader), [each.hold_id for each in told]),
+        *seen_of(access.visible_providers(reader), [each.provider_id for each in told]),
+        *seen_of(access.visible_queues(reader), [each.queue_id for each in told]),
+    }
+    return [
+        each for each in told if {each.hold_id, each.provider_id, each.queue_id} - {None} <= seen
+    ]
+
+
+def seen_of(visible: QuerySet[Any], named: Sequence[UUID | None]) -> set[UUID]:
+    """Which of the objects that are `named` are among the `visible` ones."""
+    wanted = {each for each in named if each is not None}
+    return set(visible.filter(pk__in=wanted).values_list("pk", flat=True)) if wanted else set()
 
 
 # --- of one thing -----------------------------------------------------------------------------

@@ -92,7 +92,10 @@ class AddressBook:
             found = [channel for queue in queues for channel in kept_for(queue)]
         tenant = notification.says.get("tenant") or None
         owners = {owner.pk: owner for queue in queues for owner in queue.owners.all()}
-        reached = self._reach(owners.values(), lambda user: self._sees_tenant(user, tenant))
+        reached = self._reach(
+            owners.values(),
+            lambda user: self._sees_tenant(user, tenant) and may_see_subject(user, notification),
+        )
         return found + (reached or self._reach(self._administrators, lambda _: True))
 
     def _concerned(self, notification: Notification) -> list[ReviewQueue]:
@@ -130,6 +133,14 @@ def may_see(user: User, queue: UUID | None, tenant: UUID) -> bool:
         return False
     in_view = queue is None or access.visible_queues(user).filter(pk=queue).exists()
     return in_view and may_see_tenant(user, tenant)
+
+
+def may_see_subject(user: User, notification: Notification) -> bool:
+    """Whether `user` may see the provider and the queue that a notification is about."""
+    provider, queue = notification.provider_id, notification.queue_id
+    if provider and not access.visible_providers(user).filter(pk=provider).exists():
+        return False
+    return not queue or access.visible_queues(user).filter(pk=queue).exists()
 
 
 def may_see_tenant(user: User, tenant: UUID | None) -> bool:

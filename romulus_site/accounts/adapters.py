@@ -79,13 +79,16 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
 
 def address_in(sociallogin: Any) -> str:
     """The address as the provider says it: allauth has made small letters of all of it, also of
-    what only looks like one (`folded`)."""
+    what only looks like one (`folded`). Empty for what no account can have."""
     said = sociallogin.account.get_provider_account().get_user_data() or {}
-    return str(said.get("email", ""))
+    address = str(said.get("email", ""))
+    return address if address.isprintable() else ""
 
 
 def account_of(address: str) -> User | None:
-    """The one active account with this address; none when there are several."""
+    """The one active account with this address; none when there are several, or it is empty."""
+    if not address:
+        return None
     alike = User.objects.filter(email__iexact=address, is_active=True)
     found = [user for user in alike if folded(user.email) == folded(address)]
     return found[0] if len(found) == 1 else None

@@ -67,10 +67,11 @@ def only_whom_it_was_rendered_for(get_response: GetResponse) -> GetResponse:
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        whose = rendered_for(request)
-        if not whose or settings.SESSION_COOKIE_NAME not in request.COOKIES:
+        if settings.SESSION_COOKIE_NAME not in request.COOKIES:
             return get_response(request)
-        if request.path == reverse("logout") or whose == {str(request.user.pk or "")}:
+        whose = rendered_for(request)
+        signing_out = request.path == reverse("logout")
+        if not whose or signing_out or whose == {str(request.user.pk or "")}:
             return get_response(request)
         if not request.user.is_authenticated:  # it ended: the view leads to the login page
             return get_response(request)

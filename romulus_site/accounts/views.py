@@ -26,6 +26,8 @@ from workflows.services.access_tokens import (
 from workflows.services.clock import database_now
 from workflows.views.requests import SeeOther, SignedIn
 
+MOST_DIGITS = 18  # of a session's number
+
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -36,7 +38,7 @@ def sessions(request: SignedIn) -> HttpResponse:
         context = {"rows": session_rows(request.user, current), "now": database_now()}
         return render(request, "usersessions/usersession_list.html", context)
     named = request.POST.get("session", "")
-    if named.isdecimal():
+    if named.isdecimal() and len(named) <= MOST_DIGITS:
         end_sessions(request.user, only=int(named), keep=current)
     elif named == "others":
         end_sessions(request.user, keep=current)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from datetime import timedelta
@@ -174,6 +175,14 @@ def test_all_other_sessions_end_at_once_and_never_the_one_that_asks() -> None:
     assert not is_out(here)
 
 
+@pytest.mark.parametrize("digits", [30, 5000], ids=["no session's", "no number that is read"])
+def test_a_number_that_no_session_has_ends_none(digits: int) -> None:
+    mine, other = signed_in(), signed_in()
+    answer = mine.post("/account/sessions/", {"session": "9" * digits})
+    assert answer.status_code == HTTPStatus.SEE_OTHER
+    assert not is_out(other)
+
+
 def test_what_is_kept_of_sessions_ends_some_time_after_them() -> None:
     open_one, ended = signed_in(), signed_in()
     key = ended.session.session_key
@@ -297,6 +306,29 @@ def test_the_keys_of_second_factors_are_kept_sealed() -> None:
     assert secret not in kept
     assert verbs().count("added second factor") == 2  # the app, and the recovery codes with it
     assert secret not in str(list(AuditEntry.objects.values_list("detail")))
+
+
+PASSKEYS = "/account/factors/passkeys/"
+NO_PASSKEY = {"id": "eA", "rawId": "eA", "type": "public-key", "response": {"userHandle": "eA"}}
+
+
+@pytest.mark.parametrize(
+    "credential",
+    ["{}", "[]", "1", '{"id": 1, "response": []}', json.dumps(NO_PASSKEY), "[" * 50_000],
+    ids=["empty", "list", "number", "parts", "another one's", "deep"],
+)
+def test_what_is_no_passkey_lets_nobody_in_and_breaks_nothing(
+    client: Client, credential: str
+) -> None:
+    client.get(f"{PASSKEYS}login/", headers={"X-Requested-With": "XMLHttpRequest"})
+    refused = client.post(f"{PASSKEYS}login/", {"credential": credential})
+    assert refused.status_code in (HTTPStatus.OK, HTTPStatus.FOUND)
+    assert is_out(client)
+    mine = signed_in()
+    mine.post("/account/confirm/", {"password": "reviewer_1"})
+    mine.get(f"{PASSKEYS}add/")
+    assert mine.post(f"{PASSKEYS}add/", {"credential": credential}).status_code == HTTPStatus.OK
+    assert not Authenticator.objects.exists()
 
 
 def test_a_session_that_was_left_open_changes_no_factor() -> None:

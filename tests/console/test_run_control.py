@@ -27,7 +27,7 @@ from tests.factories import (
 from tests.flows import batch, driven
 from workflows.models import Run, Tenant
 from workflows.pages import Confirmation, RunPage
-from workflows.services.stopping import cancel_run, pause_run
+from workflows.services.stopping import cancel_run, pause_run, resume_run
 
 pytestmark = pytest.mark.django_db
 
@@ -306,6 +306,23 @@ def test_the_second_to_resume_is_told_that_it_is_done(client: Client) -> None:
     answer = post(client, run, "resume")
     assert answer.status_code == HTTPStatus.CONFLICT
     assert "not paused, or not any more" in answer.context["page"].overtaken
+
+
+def test_who_resumes_from_an_old_form_does_not_end_a_pause_that_somebody_began_since(
+    client: Client,
+) -> None:
+    run = started_run()
+    pause_run(run.pk, by="user:3 ada")
+    old = {"reason": WHY, "paused_at": asked(client, run, "resume").paused_at}
+    resume_run(run.pk, by="user:3 ada")
+    pause_run(run.pk, by="user:4 grace", reason="The provider pays twice.")
+    answer = client.post(url_of(run, "resume"), old)
+    assert answer.status_code == HTTPStatus.CONFLICT
+    assert "grace paused it anew" in answer.content.decode()
+    assert wishes(run) == (False, True)
+    now = {"reason": WHY, "paused_at": asked(client, run, "resume").paused_at}
+    assert client.post(url_of(run, "resume"), now).status_code == HTTPStatus.SEE_OTHER
+    assert wishes(run) == (False, False)
 
 
 @pytest.mark.parametrize("control", CONTROLS)

@@ -123,6 +123,22 @@ def test_an_address_that_only_the_database_takes_for_the_same_is_somebody_elses(
     assert client.get("/review/").status_code == HTTPStatus.FOUND
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["", "a\0b@northwind.example", "a\ud800@northwind.example", None],
+    ids=["empty", "nul", "surrogate", "none"],
+)
+def test_what_is_no_address_is_that_of_no_account(
+    client: Client, provider: OpenIDProvider, said: str | None
+) -> None:
+    """Least of all of the one account that has none."""
+    person("ada", email="")
+    provider.claims |= {"email": said}
+    client.raise_request_exception = False
+    come_back(client)
+    assert client.get("/review/").status_code == HTTPStatus.FOUND
+
+
 def test_an_answer_that_was_not_asked_for_signs_nobody_in(
     client: Client, provider: OpenIDProvider
 ) -> None:

@@ -31,11 +31,12 @@ from reconciliation.models import (
     Sandbox,
     Shift,
 )
-from reconciliation.selectors.letters import item_of
+from reconciliation.selectors.letters import item_of, write
 from reconciliation.selectors.words import clock
 from reconciliation.services.addressing import pass_on
 from reconciliation.services.contradictions import contradict, review_contradiction
 from reconciliation.services.decisions import Answer, record_decision
+from reconciliation.services.delivering import deliver_due, due_messages
 from reconciliation.services.digests import set_digest
 from reconciliation.services.dispatch import Scope, set_dispatch
 from reconciliation.services.escalating import begin_digests, escalate_holds
@@ -172,6 +173,21 @@ def test_a_provider_that_breaks_its_contract_is_told_of_to_its_owners_once(hold:
     assert sent.subject == "Desk broke its contract"
     assert "And again." in sent.body  # as it is when it is told
     assert "https://romulus.example.com/providers/desk/" in sent.body
+
+
+def test_who_may_not_see_the_provider_any_more_when_it_is_sent_is_not_told(hold: Hold) -> None:
+    """A channel that fails keeps what waits for it for hours, or until somebody has mended it."""
+    operation, queue = hold.operation, hold.queue
+    assert operation is not None
+    assert queue is not None
+    user = owner(queue)
+    contradict(operation, "Two resources for one key.")
+    pass_on()
+    remove_perm("reconciliation.view_reviewqueue", user, queue)
+    for message in due_messages():
+        deliver_due(message, write)
+    assert mail.outbox == []
+    assert Message.objects.get().state == "dropped"
 
 
 def test_what_is_told_after_a_review_says_that_it_was_reviewed(hold: Hold) -> None:

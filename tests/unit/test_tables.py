@@ -35,9 +35,6 @@ def read(*values: Any) -> list[Any]:
         "+1",
         "-1",
         "@SUM(A1)",
-        "\t=1+1",
-        "\r=1+1",
-        "\n=1+1",
         " =1+1",
         "\u3000=1+1",
         "\ufeff=1+1",
@@ -53,7 +50,28 @@ def test_no_text_is_a_formula(text: str) -> None:
     assert read(text) == [f"'{text}"]
 
 
-@pytest.mark.parametrize("text", ["ORD-1", 'a "b", c', "a\r\nb", "a=b", "5", "", "Ünïcode €"])
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\t=1+1", "'\t'=1+1"),
+        ("\r=1+1", "'\r'=1+1"),
+        ("\n=1+1", "'\n'=1+1"),
+        ("\tx", "'\tx"),
+        ("x;=1+1", "x;'=1+1"),
+        ('x; "=1+1', "x; \"'=1+1"),
+        ("x\r\n@SUM(A1)", "x\r\n'@SUM(A1)"),
+        ("x;\t\uff1d1;-2", "x;\t'\uff1d1;'-2"),
+    ],
+)
+def test_nor_is_one_where_cells_end_at_a_semicolon(text: str, shown: str) -> None:
+    """As in Excel where a comma is the decimal mark: our quotes are no quotes there."""
+    assert read(text) == [shown]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ORD-1", 'a "b", c', "a\r\nb", "a=b", "5", "", "Ünïcode €", "a; b-c", "one\ntwo"],
+)
 def test_other_text_is_as_it_was(text: str) -> None:
     assert read(text) == [text]
 

@@ -11,6 +11,7 @@ from django.forms.fields import InvalidJSONInput
 from workflows.core.source_rules import can_be_kept
 
 NESTED = "This is nested too deeply."
+TOO_LONG = "A number in it has too many digits."
 UNSTORABLE = "It holds NUL, half a surrogate pair, NaN or Infinity: none can be stored."
 
 
@@ -35,6 +36,8 @@ class TypedJson(forms.JSONField):
             raise forms.ValidationError(NESTED) from error
         except forms.ValidationError as error:
             raise forms.ValidationError(where_it_ends(value)) from error
+        except ValueError as error:  # of Python's own, which reads no number of any length
+            raise forms.ValidationError(TOO_LONG) from error
         if not kept:
             raise forms.ValidationError(UNSTORABLE)
         return read

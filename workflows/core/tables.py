@@ -3,7 +3,9 @@
 A spreadsheet takes a cell that begins with =, +, - or @ for a formula, which may call programs or
 send the sheet's contents away; some also after blanks, or in their full-width forms. Text that
 begins so, or with a character that ends a cell, gets an apostrophe in front (OWASP, *CSV
-injection*). A number is written as one, so a negative amount stays an amount.
+injection*); and so does what follows a semicolon, a tab or the end of a line within a text: where
+the list separator is a semicolon, a spreadsheet does not see our quotes, and a cell begins there. A
+number is written as one, so a negative amount stays an amount.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import csv
 import io
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -22,6 +25,7 @@ Row = Sequence[Any]
 
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 ENDS_A_CELL = ("\t", "\r", "\n")
+BEGINS_ANOTHER = re.compile(rf"([;\t\r\n][\s\ufeff\u200b\"]*)([{re.escape(''.join(FORMULA))}])")
 # So that a spreadsheet takes the file for UTF-8.
 MARK = "\ufeff"
 
@@ -30,7 +34,8 @@ def harmless(text: str) -> str:
     """Text as a spreadsheet shows it and never runs it."""
     begins = text.lstrip("\ufeff\u200b \u00a0\u3000")
     risky = begins.startswith(FORMULA) or text.lstrip(" ").startswith(ENDS_A_CELL)
-    return f"'{text}" if risky else text
+    shown = BEGINS_ANOTHER.sub(r"\1'\2", text)
+    return f"'{shown}" if risky else shown
 
 
 def cell(value: Any) -> str | int | float | Decimal:

@@ -47,4 +47,5 @@ def confirmation_of(run: Run, control: Control, now: datetime) -> Confirmation:
         button=said.button,
         keep=said.keep,
         grave=said.grave,
+        paused_at=run.paused_at.isoformat() if run.paused_at else "",
     )

@@ -39,14 +39,22 @@ class Outcome:
     sentence: str
 
 
-def control_run(run: UUID, control: Control, *, by: str, reason: str) -> Outcome:
+def control_run(
+    run: UUID, control: Control, *, by: str, reason: str, paused_at: datetime | None = None
+) -> Outcome:
     """Cancel, pause or resume a run.
+
+    Args:
+        paused_at: when the pause began that whoever resumes it has read of; another one, which
+            somebody began since, they do not end unread.
 
     Raises:
         UsageError: `by` or `reason` is too long, or no plain text.
         Run.DoesNotExist
     """
     try:
+        if control is Control.RESUME:
+            return resume(run, by, reason, paused_at)
         return CONTROLS[control](run, by, reason)
     except RunIsOver:
         return over(Run.objects.get(pk=run), control, by)
@@ -75,9 +83,13 @@ def pause(run_id: UUID, by: str, reason: str) -> Outcome:
     return Outcome(True, False, False, "It is paused already.")
 
 
-def resume(run_id: UUID, by: str, reason: str) -> Outcome:
-    if resume_run(run_id, by=by, reason=reason):
+def resume(run_id: UUID, by: str, reason: str, paused_at: datetime | None) -> Outcome:
+    if resume_run(run_id, by=by, reason=reason, paused_at=paused_at):
         return Outcome(True, False, True, "It is resumed.")
+    run = Run.objects.get(pk=run_id)
+    if run.paused_at is not None:
+        anew = f"{who(run.paused_by)} paused it anew, {on(run.paused_at, database_now())}"
+        return Outcome(False, True, False, f"{anew}. Nothing was changed.")
     return Outcome(True, True, False, "It is not paused, or not any more. Nothing was changed.")
 
 
@@ -96,5 +108,4 @@ def over(run: Run, control: Control, by: str) -> Outcome:
 CONTROLS: dict[Control, Callable[[UUID, str, str], Outcome]] = {
     Control.CANCEL: cancel,
     Control.PAUSE: pause,
-    Control.RESUME: resume,
 }

@@ -7,6 +7,7 @@ result is refused and kept as evidence.
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
@@ -82,15 +83,20 @@ def pause_run(run_id: UUID, *, by: str, reason: str = "") -> bool:
     return change(run_id, by, "run paused", reason, running_on, paused_at=Now(), paused_by=by)
 
 
-def resume_run(run_id: UUID, *, by: str, reason: str = "") -> bool:
-    """Let a paused run go on. False when it is not paused.
+def resume_run(
+    run_id: UUID, *, by: str, reason: str = "", paused_at: datetime | None = None
+) -> bool:
+    """Let a paused run go on. False when it is not paused, or not by the pause that is meant.
+
+    Args:
+        paused_at: when the pause began that is to end; None: whichever there is.
 
     Raises:
         RunIsOver: it has ended already; says how.
         Run.DoesNotExist
     """
     check_words(by, reason)
-    paused = Q(paused_at__isnull=False)
+    paused = Q(paused_at=paused_at) if paused_at else Q(paused_at__isnull=False)
     changed = change(run_id, by, "run resumed", reason, paused, paused_at=None, paused_by="")
     if changed:
         hints.run_is_ready(run_id)

@@ -22,7 +22,7 @@ from workflows.services.audit import actor_of
 from workflows.services.clock import database_now
 from workflows.services.controls import control_run
 from workflows.services.stopping import MAX_BY, MAX_REASON
-from workflows.views.requests import SeeOther, SignedIn
+from workflows.views.requests import SeeOther, SignedIn, moment
 
 SAY_WHY = "Say why, for those who will wonder."
 TOO_LONG = f"Say it in {MAX_REASON} characters of plain text at most."
@@ -60,7 +60,8 @@ def controlled(request: SignedIn, run: UUID, control: Control) -> HttpResponse:
         wrong = replace(question, errors={"reason": TOO_LONG if reason else SAY_WHY})
         return answered(request, wrong, HTTPStatus.UNPROCESSABLE_ENTITY)
     by = storable(actor_of(request.user), MAX_BY)
-    outcome = control_run(found.pk, control, by=by, reason=reason)
+    seen = moment(request.POST.get("paused_at", ""))
+    outcome = control_run(found.pk, control, by=by, reason=reason, paused_at=seen)
     if outcome.theirs:
         told = replace(question, overtaken=outcome.sentence)
         return answered(request, told, HTTPStatus.CONFLICT)
