@@ -309,6 +309,7 @@ class OperationPage:
     correction: CorrectionForm | None = None
     linked: tuple[Linked, ...] = ()
     irreversible: bool = False
+    takes_two: bool = False  # what moves it takes two people
     is_asking: bool = False  # somebody has asked the provider, and no answer is there yet
     is_final: bool = False
 
