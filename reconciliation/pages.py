@@ -311,6 +311,7 @@ class OperationPage:
     correction: CorrectionForm | None = None
     linked: tuple[Linked, ...] = ()
     irreversible: bool = False
+    takes_two: bool = False  # what moves it takes two people
     is_asking: bool = False  # somebody has asked the provider, and no answer is there yet
     first_asked: str = ""  # what it is asked for the first time
     is_final: bool = False

@@ -27,6 +27,7 @@ from reconciliation.models import (
     Operation,
     Transmission,
 )
+from reconciliation.selectors.two_people import Seconds, seconds_of
 from reconciliation.selectors.words import give_people, people_of
 from reconciliation.services.authorise import Approved, approved_lists
 from reconciliation.services.dispatch import stops_of
@@ -97,6 +98,11 @@ class Case:
     def ahead(self) -> Ahead | None:
         """What comes after that step; None when it is not known here."""
         return ahead_of(self.operation.run, self.operation.step, self.branches)
+
+    @cached_property
+    def seconds(self) -> Seconds:
+        """Who may confirm what the reader proposes."""
+        return seconds_of(self.hold, self.user)
 
     def worker(self, transmission: Transmission) -> str:
         return self.workers.get(transmission.worker, "")

@@ -12,7 +12,7 @@ from django.urls import reverse
 from reconciliation.core.dashboard import page_of
 from reconciliation.core.decide import decide
 from reconciliation.core.facts import WAIT_SENTENCES, HoldReason, Wait, WaitReason
-from reconciliation.core.states import EvidenceKind, OperationState
+from reconciliation.core.states import DecisionKind, EvidenceKind, OperationState
 from reconciliation.models import Operation
 from reconciliation.pages import BlockedStep, OperationPage, Owner
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
@@ -43,11 +43,11 @@ from reconciliation.selectors.words import (
     sentence_of,
     window_of,
 )
-from reconciliation.services.offers import Ground
+from reconciliation.services.offers import Ground, needs_second
 from workflows.pages import Fact, Link
 from workflows.selectors import step_names
 from workflows.selectors.run_children import link_to
-from workflows.selectors.words import title_of
+from workflows.selectors.words import counted, title_of
 
 OWNERS_SHOWN = 8
 NOTHING_NEEDED = "Nothing is needed from you."
@@ -109,6 +109,7 @@ def page_of_case(case: Case, attempted: Attempted = NOTHING_ATTEMPTED) -> Operat
         overtaken=overtaken(attempted, now),
         linked=linked_to(case),
         irreversible=case.contract.irreversible,
+        takes_two=takes_two(case),
         is_asking=bool(asked_source(case)),
         first_asked=first_asked(case),
         is_final=case.state.is_settled,
@@ -131,7 +132,7 @@ def lede(case: Case) -> str:
     if case.hold is not None and case.state.is_settled:
         return f"{case.hold.message} Its run has gone on and is not moved by it."
     if case.hold is not None:
-        return f"{case.hold.message} Nothing more is sent until someone decides."
+        return f"{case.hold.message} Nothing more is sent until someone decides{waits_too(case)}."
     if not case.state.is_settled:
         return under_way(case)
     match case.state:
@@ -141,6 +142,14 @@ def lede(case: Case) -> str:
             return given_up(case)
         case _:
             return verified(case)
+
+
+def waits_too(case: Case) -> str:
+    """How much waits for a decision, in the sentence that everybody reads first."""
+    number = len(blocks(case)) - 1
+    if number < 1:
+        return ""
+    return f", and {counted(number, 'step')} {'waits' if number == 1 else 'wait'} for that"
 
 
 def verified(case: Case) -> str:
@@ -268,4 +277,17 @@ def people(case: Case) -> tuple[tuple[str, Owner], ...]:
         else ("Owns it", Owner(name_of(owner), you=owner == case.user, powerless=True))
         for owner in owners_of(case.hold)[:OWNERS_SHOWN]
     ]
-    return (("Queue", Owner(queue.name, group=True)), *owners)
+    return (("Queue", Owner(queue.name, group=True)), *owners, *confirming(case))
+
+
+def takes_two(case: Case) -> bool:
+    """Whether what moves it takes two people."""
+    return case.hold is not None and needs_second(case.hold, DecisionKind.APPLIED)
+
+
+def confirming(case: Case) -> tuple[tuple[str, Owner], ...]:
+    """Who may confirm what the reader proposes, where it takes two: also that nobody may."""
+    if not takes_two(case):
+        return ()
+    names = case.seconds.names or ("nobody else yet",)
+    return tuple(("Can confirm", Owner(name)) for name in names)

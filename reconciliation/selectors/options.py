@@ -15,7 +15,7 @@ from reconciliation.core.standing import RESTS_ON_EVIDENCE, last_said, must_ask_
 from reconciliation.core.states import DecisionKind, OperationState
 from reconciliation.decision_pages import NOTE_AT_LEAST, DecisionOption, Draft, Need
 from reconciliation.selectors.case import Case
-from reconciliation.selectors.two_people import Seconds, for_two, seconds_of
+from reconciliation.selectors.two_people import for_two
 from reconciliation.selectors.words import clock
 from reconciliation.services.offers import undoing_of
 from workflows.core import ahead
@@ -26,15 +26,14 @@ from workflows.core.words import read_length
 
 def options_of(case: Case, draft: Draft) -> tuple[DecisionOption, ...]:
     """All six, the offered ones first."""
-    seconds = seconds_of(case.hold, case.user)
-    return tuple(in_words(case, offer, draft, seconds) for offer in offers(case))
+    return tuple(in_words(case, offer, draft) for offer in offers(case))
 
 
 def offers(case: Case) -> list[Option]:
     return options(case.facts, case.now, undoing_of(case.operation))
 
 
-def in_words(case: Case, offer: Option, draft: Draft, seconds: Seconds) -> DecisionOption:
+def in_words(case: Case, offer: Option, draft: Draft) -> DecisionOption:
     said = SAID[offer.kind](case, draft)
     asked = asked_need(case, offer.kind)
     if asked is not None:
@@ -46,7 +45,7 @@ def in_words(case: Case, offer: Option, draft: Draft, seconds: Seconds) -> Decis
         what_would_help=offer.what_helps,
         **said,
     )
-    return for_two(option, case.hold, seconds)
+    return for_two(option, case.hold, case.seconds)
 
 
 def asked_need(case: Case, kind: DecisionKind) -> Need | None:

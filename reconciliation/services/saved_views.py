@@ -18,14 +18,18 @@ MAX_QUERY = 1000
 
 
 def save_view(user: User, name: str, query: str, queue: ReviewQueue | None = None) -> SavedView:
-    """Keep a view; one of that name is replaced, so that saving twice keeps one.
+    """Keep a view; one's own of that name is replaced, so that saving twice keeps one.
+
+    What somebody else has kept for a queue is not: its owners would find another list under a name
+    that they know.
 
     Args:
         query: as in the address of the queue, without its `?`.
         queue: for whose owners; None: for `user` alone.
 
     Raises:
-        InvalidRequest: the name does not fit (`name`), or there are as many as may be.
+        InvalidRequest: the name does not fit (`name`), or there are as many as may be, or somebody
+            else has kept another view under it.
         PermissionDenied: only owners of a queue keep views for its owners.
     """
     name = " ".join(name.split())
@@ -40,15 +44,27 @@ def save_view(user: User, name: str, query: str, queue: ReviewQueue | None = Non
     with transaction.atomic():
         if not mine.filter(name=name).exists() and mine.count() >= MOST:
             raise InvalidRequest("name", f"There are {MOST} already. Remove one first.")
-        view, _ = SavedView.objects.update_or_create(
-            name=name,
-            person=person,
-            queue=queue,
-            defaults={"query": query, "made_by": name_of(user)},
+        given = {"query": query, "made_by": name_of(user)}
+        view, _ = SavedView.objects.select_for_update().get_or_create(
+            name=name, person=person, queue=queue, defaults=given
         )
+        if view.query != query:
+            ensure_own(view, user)
+            view.query = query
+            view.save(update_fields=["query"])
         if queue is not None:
             add_entry(actor_of(user), "saved a view", f"queue:{queue.slug}", {"view": name})
     return view
+
+
+def ensure_own(view: SavedView, user: User) -> None:
+    """Raises `InvalidRequest` for a view of a queue that somebody else has kept."""
+    if view.queue is not None and view.made_by != name_of(user):
+        raise InvalidRequest(
+            "name",
+            f"{view.made_by} has kept another view under this name for {view.queue.name}. Give "
+            "yours another name, or remove that one first, under Saved views.",
+        )
 
 
 def remove_view(view: SavedView, user: User) -> None:

@@ -114,6 +114,7 @@ def test_a_held_branch_holds_back_what_comes_after_its_group(client: Client, des
     assert page.blocks[1].note == (
         "Tests: two notes, order 7 waits here for all its branches; tell_buyer is held"
     )
+    assert page.lede.endswith("until someone decides, and 2 steps wait for that.")
     assert page.started_by is not None
     assert page.started_by.text == "Tests: two notes, order 7"
     assert (

@@ -383,6 +383,23 @@ def test_a_view_of_a_team_is_seen_and_removed_by_the_owners_of_its_queue(
     assert not SavedView.objects.exists()
 
 
+def test_a_colleague_s_view_of_a_team_is_not_replaced_unseen(
+    owner: Client, provider: Provider
+) -> None:
+    save = reverse("review_save")
+    ours = {"name": "Ours", "queue": "payments"}
+    colleague = signed_in(owner_of(provider.default_queue, "reviewer_2"))
+    owner.post(f"{save}?view=overdue", ours)
+    refused = colleague.post(f"{save}?view=unknown", ours)
+    assert refused.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert "reviewer_1 has kept another view under this name" in refused.content.decode()
+    assert SavedView.objects.get().query == "view=overdue"
+    # The very same view is no conflict, and one's own is changed.
+    assert colleague.post(f"{save}?view=overdue", ours).status_code == HTTPStatus.SEE_OTHER
+    assert owner.post(f"{save}?view=unknown", ours).status_code == HTTPStatus.SEE_OTHER
+    assert SavedView.objects.get().query == "view=unknown"
+
+
 @pytest.mark.parametrize("name", ["", " ", "\u200b", "x" * 61, "a\x00b"])
 def test_a_view_needs_a_name_that_can_be_read(owner: Client, name: str) -> None:
     answer = owner.post(reverse("review_save"), {"name": name})

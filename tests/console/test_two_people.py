@@ -102,11 +102,16 @@ def test_the_form_says_before_the_button_that_somebody_else_confirms(
             assert option.needs[-1].detail == "second_1 may confirm it"
             assert not option.needs[-1].met
     assert "Two people decide" in first.get(url_of(held)).content.decode()
+    page = first.get(url_of(held)).context["page"]
+    assert page.takes_two
+    assert [owner.name for role, owner in page.people if role == "Can confirm"] == ["second_1"]
 
 
 def test_a_queue_where_nobody_else_may_confirm_says_so(first: Client, held: Operation) -> None:
     form = form_at(first, url_of(held))
     assert "nobody else may confirm here yet" in form.offered[0].needs[-1].detail
+    people = first.get(url_of(held)).context["page"].people
+    assert [owner.name for role, owner in people if role == "Can confirm"] == ["nobody else yet"]
 
 
 @pytest.mark.parametrize("htmx", [False, True])
