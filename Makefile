@@ -42,7 +42,7 @@ check: setup $(DEVELOPMENT)  ## Check format, lint, types, layers, templates, mi
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/djlint --quiet --check templates
+	$(BIN)/djlint --check templates
 	$(BIN)/python manage.py check
 # The warning: no database is there to be asked for its history; models and files are compared.
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
