@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Collate, Now
+from django.db.models.functions import Collate, Now, Reverse
 
 from reconciliation.core.states import SETTLED, OperationState
 from reconciliation.models.provider import ContractVersion, Provider
@@ -101,9 +101,11 @@ class Operation(models.Model):
             models.Index(
                 name="operation_unsettled", fields=["state", "id"], condition=~Q(state__in=SETTLED)
             ),
-            # Search: by the end of the ID, the target or the resource, or how they begin.
+            # Search: by the end of the ID, the target or how it begins or ends, the resource or how
+            # it begins.
             models.Index(last_of("id"), name="operation_id_end"),
             models.Index(Collate("target", "C"), name="operation_target"),
+            models.Index(Collate(Reverse("target"), "C"), name="operation_target_end"),
             models.Index(
                 Collate("resource", "C"), name="operation_resource", condition=~Q(resource="")
             ),

@@ -18,7 +18,7 @@ from reconciliation.selectors.words import amount_of
 from workflows.access import visible_events, visible_runs, visible_tenants
 from workflows.core.needles import Needle
 from workflows.search_pages import Group, Hit, SearchPage
-from workflows.selectors.finding import FOUND, LOOKED_AT, among, by_id, by_text
+from workflows.selectors.finding import FOUND, LOOKED_AT, among, by_end, by_id, by_text
 from workflows.selectors.paging import address, as_uuid
 from workflows.selectors.search import events_found, ranked, runs_found, waits_found
 
@@ -102,6 +102,7 @@ def operations_found(who: Searcher, needle: Needle) -> list[Hit]:
     ways = [
         *by_id(visible, needle),
         *by_text(visible, "target", needle),
+        *by_end(Operation, "target", needle),
         *by_text(visible.exclude(resource=""), "resource", needle),
         *by_text(
             sends.exclude(provider_request_id=""),

@@ -120,6 +120,14 @@ def test_operations_are_found_by_id_target_resource_key_and_the_provider_s_reque
     assert next(pk for _, pk, _ in found(reads, "order 0")) == operation.pk
 
 
+def test_operations_are_found_by_how_their_target_ends(reads: Client, provider: Provider) -> None:
+    last = many_held(13, provider)[-1]
+    assert found(reads, "r 12") == [("operations", last.operation_id, "target")]
+    assert found(reads, "r 1 ") == found(reads, "der 1")
+    assert len(found(reads, "der 1")) == 1
+    assert found(reads, "der") == []
+
+
 def test_events_and_waits_are_found_by_correlation_and_events_by_their_sender_s_id(
     reads: Client,
 ) -> None:

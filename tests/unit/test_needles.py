@@ -33,9 +33,9 @@ def test_an_id_is_found_by_all_of_it_its_beginning_or_its_end(typed: str, fit: F
 
 @pytest.mark.parametrize(
     ("text", "fit"),
-    [("ORD-7", Fit.EXACT), ("ORD-70", Fit.BEGINS), ("ord-7", Fit.NOT), ("x ORD-7", Fit.NOT)],
+    [("ORD-7", Fit.EXACT), ("ORD-70", Fit.BEGINS), ("ord-7", Fit.NOT), ("x ORD-7", Fit.ENDS)],
 )
-def test_a_text_fits_whole_or_by_how_it_begins(text: str, fit: Fit) -> None:
+def test_a_text_fits_whole_or_by_how_it_begins_or_ends(text: str, fit: Fit) -> None:
     assert Needle.of("ORD-7").fit_of(text) == fit
 
 
@@ -44,6 +44,15 @@ def test_whatever_begins_so_lies_in_the_range_and_nothing_else_does() -> None:
     inside = ("ORD-7", "ORD-70", "ORD-7é", "ORD-7\U0001f600")
     assert all(least <= text <= greatest for text in inside)
     assert not any(least <= text <= greatest for text in ("ORD-6z", "ORD-8", "ORD-"))
+
+
+def test_whatever_ends_so_lies_in_the_range_of_ends_and_nothing_else_does() -> None:
+    needle = Needle.of("300é")
+    least, greatest = needle.end_range
+    inside = ("300é", "order 48300é")
+    assert all(least <= text[::-1] <= greatest for text in inside)
+    assert not any(least <= text[::-1] <= greatest for text in ("300", "301é", "300éa"))
+    assert [needle.fit_of(text) for text in inside] == [Fit.EXACT, Fit.ENDS]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What a person typed to find something, and how well a text fits it: pure.
 
-An exact match comes first, then what begins so, then what ends so. IDs are found by all of their
+An exact match comes first, then what begins so, then what ends so: the number of an order without
+the word before it. IDs are found by all of their
 characters, by how they begin, or by their last six or more, with or without hyphens.
 """
 
@@ -67,6 +68,12 @@ class Needle:
         return self.text, self.text + "\U0010ffff"
 
     @property
+    def end_range(self) -> tuple[str, str]:
+        """The same of texts that end so, each read from its end."""
+        backward = self.text[::-1]
+        return backward, backward + "\U0010ffff"
+
+    @property
     def label(self) -> tuple[str, str] | None:
         """A label's name and value: "shop=north" or "shop: north"."""
         name, sign, value = re.split(r"\s*([=:])\s*", f"{self.text}=", maxsplit=1)[:3]
@@ -85,7 +92,9 @@ class Needle:
     def fit_of(self, text: str) -> Fit:
         if text == self.text:
             return Fit.EXACT
-        return Fit.BEGINS if text.startswith(self.text) else Fit.NOT
+        if text.startswith(self.text):
+            return Fit.BEGINS
+        return Fit.ENDS if text.endswith(self.text) else Fit.NOT
 
     def best(self, pk: UUID, named: Iterable[tuple[str, str]]) -> tuple[Fit, str, str]:
         """How well something fits: by its ID or one of its `named` texts, and which of these."""

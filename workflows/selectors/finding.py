@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from django.db.models import F, JSONField, Lookup, Model, Q, QuerySet
-from django.db.models.functions import Collate
+from django.db.models.functions import Collate, Reverse
 
 from workflows.core.needles import Needle
 from workflows.models import Run
@@ -69,6 +69,15 @@ def by_text(
         .order_by("text")
     )
     return [same.values(key)[:LOOKED_AT], begin.values(key)[:LOOKED_AT]]
+
+
+def by_end(model: type[Model], column: str, needle: Needle) -> list[QuerySet[Any]]:
+    """The rows whose `column` ends with what was typed; for columns that are indexed from there."""
+    if not needle.is_long_enough:
+        return []
+    backward = model._default_manager.annotate(backward=Collate(Reverse(F(column)), "C"))
+    ends = backward.filter(backward__range=needle.end_range).order_by("backward")
+    return [ends.values("pk")[:LOOKED_AT]]
 
 
 def by_label(visible: QuerySet[Run], needle: Needle) -> list[QuerySet[Any]]:
