@@ -45,6 +45,7 @@ from tests.workers import Crew
 from workflows.models import Attempt, Run
 from workflows.services.purge import purge_due
 from workflows.services.runs import Start, start_many
+from workflows.services.stopping import pause_run
 
 pytestmark = pytest.mark.processes
 
@@ -119,6 +120,8 @@ def test_a15_clean_up_workers_cancellations_and_starts_do_not_lock_each_other_ou
     said_before = log.stat().st_size if log else 0
     runs = many(tmp_path, "refunding", 0, REFUNDS)
     runs += many(tmp_path, "counted", REFUNDS, ACTIVE - REFUNDS)
+    # Whatever the workers' pace, some are not over when their end is asked for.
+    assert all(pause_run(run.pk, by="operator_1") for run in runs[-HANDS:])
     with forked_workers(workers, WORKERS) as family, again_and_again(purge_due) as purges:
         wait_for(lambda: states_of(runs).get("completed"), "steps finish in bulk")
         # The last ones, and every other refund.
@@ -137,7 +140,7 @@ def test_a15_clean_up_workers_cancellations_and_starts_do_not_lock_each_other_ou
     assert purges.result(timeout=PATIENCE) > 0
     # Done, or over already when it was pressed.
     assert set(answers) <= {303, 409}
-    assert answers[303] > 0
+    assert answers[303] >= HANDS
     assert afterwards.state == "completed"
     assert_whole(runs, tmp_path)
     assert_one_effect_at_most(destination)
