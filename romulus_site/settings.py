@@ -263,6 +263,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "review"
 LOGOUT_REDIRECT_URL = "login"
+SESSION_ENGINE = "romulus_site.accounts.session_store"
 # A session ends so long after signing in, whatever is done in it: polling keeps none alive.
 SESSION_COOKIE_AGE = int(os.environ.get("ROMULUS_SESSION_SECONDS", str(12 * 3600)))
 

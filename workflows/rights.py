@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db.models import Model, QuerySet
 
+from workflows.lookups import ids_in
 from workflows.sql import fetch_of
 from workflows.sql.statement import Statement
 
@@ -127,7 +128,7 @@ def objects_with(user: User, right: str | Iterable[str], among: QuerySet[Row]) -
     held = rights_of(user)
     if not held.everywhere.isdisjoint(keys):
         return among
-    return among.filter(pk__in={pk for key in keys for pk in held.on.get(key, ())})
+    return among.filter(pk__among=ids_in({pk for key in keys for pk in held.on.get(key, ())}))
 
 
 def held_on(user: User, right: str, kind: type[Model]) -> list[str] | None:

@@ -16,6 +16,7 @@ from django.http import Http404
 from reconciliation.core.states import HoldState
 from reconciliation.models import Channel, DispatchStop, Hold, Operation, Provider, ReviewQueue
 from workflows.access import visible_runs, visible_tenants
+from workflows.lookups import ids_in
 from workflows.models import Tenant
 from workflows.rights import held_on, objects_with
 
@@ -90,9 +91,9 @@ def visible_holds(user: User) -> QuerySet[Hold]:
     # By their IDs, which were read already, and not by a question within the question.
     queues = held_on(user, "reconciliation.view_reviewqueue", ReviewQueue)
     tenants = held_on(user, "workflows.view_tenant", Tenant)
-    within = Q() if tenants is None else Q(tenant__in=tenants)
+    within = Q() if tenants is None else Q(tenant__pk__among=ids_in(tenants))
     if queues is not None:
-        within &= Q(queue__in=queues)
+        within &= Q(queue__pk__among=ids_in(queues))
     elif not user.is_superuser:
         within &= Q(queue__isnull=False)
     return Hold.objects.filter(within)

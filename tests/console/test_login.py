@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from http import HTTPStatus
+from typing import Any
 
 import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.db.models.functions import Now
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from reconciliation.services.profiles import profile_of, save_preferences
+from romulus_site.accounts.backend import WithProfile
 from tests.console.posting import HTMX
 from tests.factories import person
 
@@ -81,3 +91,44 @@ def test_the_count_in_the_navigation_is_sent_only_when_it_has_changed(client: Cl
     (seen,) = re.findall(r"/needs-you/\?seen=(\w+)", client.get("/runs/").content.decode())
     assert client.get(f"/needs-you/?seen={seen}").status_code == HTTPStatus.NO_CONTENT
     assert client.get("/needs-you/?seen=another").context["count"] == 0
+
+
+@pytest.mark.parametrize(
+    "cookie",
+    ["no-session-has-this-key", "short", "a" * 40 + "\x00", "é" * 32],
+    ids=["unknown", "short", "nul", "no_ascii"],
+)
+def test_a_session_that_is_none_leads_to_the_login_page(client: Client, cookie: str) -> None:
+    client.cookies[settings.SESSION_COOKIE_NAME] = cookie
+    assert client.get("/review/")["Location"] == "/login/?next=/review/"
+
+
+def test_a_session_that_is_over_or_whose_account_is_gone_leads_there_too(client: Client) -> None:
+    client.force_login(person())
+    Session.objects.update(expire_date=Now())
+    assert client.get("/review/").status_code == HTTPStatus.FOUND
+    client.force_login(person("reviewer_2"))
+    User.objects.filter(username="reviewer_2").delete()
+    assert client.get("/review/").status_code == HTTPStatus.FOUND
+
+
+@pytest.mark.parametrize("zone", ["", "Asia/Tokyo"])
+def test_the_account_of_a_session_is_the_stored_one_read_with_its_profile(zone: str) -> None:
+    user = person(first_name="Ada", last_login=datetime(2026, 3, 10, 4, 12, 40, 18, tzinfo=UTC))
+    user.refresh_from_db()
+    if zone:
+        save_preferences(user, time_zone=zone, letters=False)
+    with CaptureQueriesContext(connection) as asked:
+        found = WithProfile().get_user(user.pk)
+        assert profile_of(found).time_zone == zone
+        assert profile_of(found).letters is not bool(zone)
+    assert (found, asked.captured_queries) == (user, [])
+    assert stored(found) == stored(user)
+    found.first_name = "Grace"
+    found.save()  # it is a row to be changed, and no new one
+    assert User.objects.get(pk=user.pk).first_name == "Grace"
+
+
+def stored(user: User | None) -> dict[str, Any]:
+    assert user is not None
+    return {field.attname: getattr(user, field.attname) for field in User._meta.concrete_fields}
