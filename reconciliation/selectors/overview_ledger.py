@@ -25,6 +25,7 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    UUIDField,
     Value,
     When,
 )
@@ -43,6 +44,7 @@ from reconciliation.models import (
     Transmission,
 )
 from reconciliation.models.evidence import DUPLICATE_AUDIT
+from workflows.models import Run
 from workflows.models.ids import id_at
 
 MONTH = timedelta(days=30)
@@ -50,6 +52,7 @@ MONTH = timedelta(days=30)
 OPERATIONS_LOOKED_AT = 2_000
 # The oldest of those without an outcome.
 UNSETTLED_LOOKED_AT = 10_000
+NO_ID_IS_GREATER = 2**128 - 1
 COUNTED = 1_000
 WRONG_SHOWN = 5
 PROVIDERS_SHOWN = 10
@@ -94,20 +97,27 @@ class WrongEffect(NamedTuple):
 
 def open_operations(tenants: Collection[UUID], now: datetime) -> QuerySet[Operation, Any]:
     """The oldest operations of `tenants` without an outcome, counted where they lie."""
-    oldest = Operation.objects.filter(state__in=WITHOUT_OUTCOME).order_by("pk")
+    opened = Operation.objects.filter(state__in=WITHOUT_OUTCOME)
+    beyond = opened.order_by("pk").values("pk")[UNSETTLED_LOOKED_AT : UNSETTLED_LOOKED_AT + 1]
     return (
-        Operation.objects.filter(
-            pk__in=oldest.values("pk")[:UNSETTLED_LOOKED_AT], run__tenant__in=tenants
-        )
+        opened.filter(pk__lt=Coalesce(Subquery(beyond), Value(UUID(int=NO_ID_IS_GREATER))))
         .annotate(
             hold=FilteredRelation("holds", condition=Q(holds__state=HoldState.OPEN)),
             age=age_place("created_at", now),
             late=when(hold__due_at__lte=now),
             sent=when(first_sent_at__isnull=False),
         )
+        .alias(tenant=tenant_of_them())
+        .filter(tenant__in=tenants)
         .values_list("provider_id", "state", "age", "late", "sent")
         .annotate(number=Count("pk"), oldest=Min("created_at"))
     )
+
+
+def tenant_of_them() -> Coalesce:
+    """Of an operation and its `hold`: thousands are held, and each tells its run's tenant."""
+    of_run = Run.objects.filter(pk=OuterRef("run")).values("tenant")[:1]
+    return Coalesce("hold__tenant", Subquery(of_run), output_field=UUIDField())
 
 
 def age_place(column: str, now: datetime) -> Case:

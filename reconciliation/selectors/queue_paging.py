@@ -18,11 +18,13 @@ from django.db.models.expressions import OrderBy
 
 from reconciliation.core.queue_views import MOST_DIGITS, Sort
 from reconciliation.models import Hold
-from workflows.selectors.paging import PAGE_ROWS, as_uuid
+from workflows.selectors.paging import as_uuid
 
 Place = tuple[Any, UUID]
 """Where a row stands in the list: the value that sorts it, None for none, and its ID."""
 
+# Half of what other lists show: a case is read, and takes three lines, where a run takes one.
+ROWS = 25
 NONE = "none"
 TIME = "%Y%m%dT%H%M%S.%f"
 
@@ -107,15 +109,14 @@ def rows_at(
     sort: Sort,
     before: Place | None,
     after: Place | None,
-    size: int = PAGE_ROWS,
 ) -> tuple[list[Hold], bool, bool]:
     """A page of `holds`, and whether there are rows ahead of it and behind it."""
     key = KEYS[sort]
     if before is not None:
         ahead = holds.filter(key.ahead(before)).order_by(*key.order(backwards=True))
-        found = list(ahead[: size + 1])
-        return found[:size][::-1], len(found) > size, True
+        found = list(ahead[: ROWS + 1])
+        return found[:ROWS][::-1], len(found) > ROWS, True
     if after is not None:
         holds = holds.filter(key.behind(after))
-    found = list(holds.order_by(*key.order(backwards=False))[: size + 1])
-    return found[:size], after is not None, len(found) > size
+    found = list(holds.order_by(*key.order(backwards=False))[: ROWS + 1])
+    return found[:ROWS], after is not None, len(found) > ROWS

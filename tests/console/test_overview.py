@@ -99,6 +99,31 @@ def test_it_says_first_how_many_outcomes_are_not_known_and_how_many_are_late(
     assert page.ages.title == "Age of the 2 operations without an outcome: 2 <15 m."
 
 
+def test_what_nobody_holds_yet_counts_too_and_for_its_own_tenant(
+    owner: Client, provider: Provider
+) -> None:
+    ours, theirs = sent_and_silent(2, provider)
+    # Before it is held, and between two holds, an operation says nothing of its tenant itself.
+    Hold.objects.update(state="decided", closed_at=database_now())
+    Operation.objects.update(state="unknown")
+    elsewhere = Tenant.objects.create(slug="elsewhere", name="Elsewhere")
+    Run.objects.filter(pk=theirs.run_id).update(tenant=elsewhere)
+    assert page_at(owner).verdict.lead == "1 operation has no known outcome."
+    Run.objects.filter(pk=ours.run_id).update(tenant=elsewhere)
+    assert page_at(owner).verdict.lead.startswith("Every outcome is known")
+
+
+def test_it_looks_at_the_oldest_without_an_outcome_alone(
+    owner: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent_and_silent(4, provider)
+    for looked_at, counted in ((5, 4), (4, 4), (3, 3)):
+        monkeypatch.setattr(
+            "reconciliation.selectors.overview_ledger.UNSETTLED_LOOKED_AT", looked_at
+        )
+        assert page_at(owner).verdict.lead == f"{counted} operations have no known outcome."
+
+
 def test_what_was_never_sent_is_held_and_its_outcome_is_known(
     owner: Client, provider: Provider
 ) -> None:
@@ -232,6 +257,7 @@ def test_what_is_not_theirs_is_in_no_number_and_no_list(owner: Client, provider:
     elsewhere = Tenant.objects.create(slug="elsewhere", name="Elsewhere")
     (foreign,) = sent_and_silent(1, provider)
     Run.objects.filter(pk=foreign.run_id).update(tenant=elsewhere)
+    Hold.objects.filter(pk=foreign.pk).update(tenant=elsewhere)
     queue = ReviewQueue.objects.create(slug="theirs", name="Theirs")
     Provider.objects.create(slug="other", name="Other", adapter="rehearsal", default_queue=queue)
     Evidence.objects.create(

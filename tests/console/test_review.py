@@ -17,6 +17,7 @@ from django.utils.html import escape
 from guardian.shortcuts import assign_perm
 
 from reconciliation.models import Hold, Provider, ReviewQueue
+from reconciliation.selectors.queue_paging import ROWS
 from tests.console.posting import HTMX, fragment
 from tests.factories import (
     administrator,
@@ -220,18 +221,18 @@ def test_its_queries_do_not_grow_with_its_rows(owner: Client, provider: Provider
     many_held(1, provider)
     queries()  # the first asks for content types that are remembered
     one = queries()
-    many_held(49, provider)
+    many_held(ROWS, provider)
     assert queries() == one <= 25
 
 
 def test_pages_follow_each_other_by_key_and_lose_nothing(owner: Client, provider: Provider) -> None:
-    holds = many_held(120, provider)
+    holds = many_held(60, provider)
     # Of one due time: told apart by their ID.
-    Hold.objects.filter(pk__in=[hold.pk for hold in holds[40:60]]).update(due_at=holds[40].due_at)
+    Hold.objects.filter(pk__in=[hold.pk for hold in holds[20:40]]).update(due_at=holds[20].due_at)
     pages = [page_at(owner)]
     while pages[-1].pager.older:
         pages.append(page_at(owner, pages[-1].pager.older))
-    assert [len(page.rows) for page in pages] == [50, 50, 20]
+    assert [len(page.rows) for page in pages] == [ROWS, ROWS, 10]
     shown = [row.id for page in pages for row in page.rows]
     expected = Hold.objects.order_by("due_at", "pk").values_list("operation_id", flat=True)
     assert shown == list(expected)

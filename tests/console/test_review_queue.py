@@ -18,7 +18,7 @@ from django.urls import reverse
 
 from reconciliation.core.queue_views import Sort
 from reconciliation.models import Hold, Provider, Reminder, SavedView
-from reconciliation.selectors.queue_paging import KEYS, rows_at
+from reconciliation.selectors.queue_paging import KEYS
 from reconciliation.services.notes import ask, comment
 from reconciliation.services.saved_views import MOST, save_view
 from reconciliation.services.snoozing import remind, snooze
@@ -273,7 +273,7 @@ def test_each_order_pages_by_its_own_key_and_loses_nothing(
     owner: Client, provider: Provider, sort: str, key: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = [hold.pk for hold in sorted(with_values(provider), key=key)]
-    monkeypatch.setattr(rows_at, "__defaults__", (5,))  # pages of five
+    monkeypatch.setattr("reconciliation.selectors.queue_paging.ROWS", 5)
     pages = [page_at(owner, f"sort={sort}")]
     while pages[-1].pager.older:
         pages.append(page_at(owner, "", pages[-1].pager.older))
