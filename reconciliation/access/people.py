@@ -11,16 +11,7 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
-from django.db.models import (
-    BooleanField,
-    Exists,
-    ExpressionWrapper,
-    OuterRef,
-    Q,
-    QuerySet,
-    TextField,
-)
-from django.db.models.functions import Cast
+from django.db.models import BooleanField, Func, Q, QuerySet
 from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import get_users_with_perms
 
@@ -147,16 +138,35 @@ def with_deciders(queues: Any) -> frozenset[UUID]:
 def marked_deciders(rows: QuerySet[Any], person: str, queue: str) -> QuerySet[Any]:
     """`rows` that name a person and a queue, each with `decides`: whether they may decide its
     holds."""
-    right = {
-        "permission__content_type__app_label": "reconciliation",
-        "permission__codename": "decide",
-        "object_pk": Cast(OuterRef(queue), TextField()),
-    }
-    own = UserObjectPermission.objects.filter(user=OuterRef(person), **right)
-    of_a_group = GroupObjectPermission.objects.filter(group__user=OuterRef(person), **right)
-    fits = Q(**{f"{person}__is_superuser": True}) | Exists(own) | Exists(of_a_group)
-    marked: QuerySet[Any] = rows.annotate(decides=ExpressionWrapper(fits, BooleanField()))
+    marked: QuerySet[Any] = rows.annotate(decides=Decides(f"{person}__is_superuser", person, queue))
     return marked
+
+
+class Decides(Func):
+    """Whether a person, of whom it is told whether they are a superuser, may decide a queue's
+    holds. In SQL: every page of an operation and of a run asks it several times, and to have Django
+    make the question anew took a tenth of the page's time."""
+
+    output_field = BooleanField()
+    template = """(
+        SELECT who.superuser
+            OR EXISTS (
+                SELECT FROM guardian_userobjectpermission own
+                JOIN auth_permission permission ON permission.id = own.permission_id
+                JOIN django_content_type kind ON kind.id = permission.content_type_id
+                WHERE own.user_id = who.person AND own.object_pk = who.queue::text
+                    AND permission.codename = 'decide' AND kind.app_label = 'reconciliation'
+            )
+            OR EXISTS (
+                SELECT FROM guardian_groupobjectpermission theirs
+                JOIN auth_user_groups member ON member.group_id = theirs.group_id
+                JOIN auth_permission permission ON permission.id = theirs.permission_id
+                JOIN django_content_type kind ON kind.id = permission.content_type_id
+                WHERE member.user_id = who.person AND theirs.object_pk = who.queue::text
+                    AND permission.codename = 'decide' AND kind.app_label = 'reconciliation'
+            )
+        FROM (VALUES (%(expressions)s)) who (superuser, person, queue)
+    )"""
 
 
 def seconds_in(queue: ReviewQueue) -> list[User]:
