@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
@@ -29,6 +30,7 @@ from tests.factories import (
     stranger,
     tenant,
 )
+from tests.tampering import tamper
 from workflows.models import Run, Tenant
 from workflows.services.clock import database_now
 
@@ -107,6 +109,37 @@ def test_markup_in_what_providers_and_people_wrote_is_shown_as_text(
     text = owner.get(REVIEW).content.decode()
     assert markup not in text
     assert escape(markup) in text
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"replay_trust": ""}, {"contradicted_at": "2026-03-10T03:00:00Z", "contradiction": "seen"}],
+)
+def test_a_key_that_is_not_relied_on_protects_nothing_in_the_list_and_its_file(
+    owner: Client, provider: Provider, fields: dict[str, Any]
+) -> None:
+    (hold,) = many_held(1, provider)
+    tamper(
+        "reconciliation_operation",
+        "first_sent_at = now(), replay_not_after = now() + interval '2 hours'",
+        f"id = '{hold.operation_id}'",
+    )
+    (row,) = page_at(owner).rows
+    assert row.window.relied_on
+    assert "win-track" in owner.get(REVIEW).content.decode()
+    assert protected_until(owner)
+    Provider.objects.update(**fields)
+    text = owner.get(REVIEW).content.decode()
+    assert "not relied on" in text
+    assert "win-track" not in text
+    assert protected_until(owner) is None
+
+
+def protected_until(client: Client) -> str | None:
+    answer: Any = client.post(reverse("review_export"), {"as": "json"})
+    (row,) = json.loads(b"".join(answer.streaming_content))
+    until: str | None = row["protected_until"]
+    return until
 
 
 # --- only what may be seen --------------------------------------------------------------------
