@@ -58,7 +58,7 @@ class Owner:
     group: bool = False
     you: bool = False
     on_call: bool = False
-    powerless: bool = False  # they may not decide here
+    barred: str = ""  # why they may not decide here, behind their name: "may not decide"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import escape
-from guardian.shortcuts import assign_perm
+from guardian.shortcuts import assign_perm, remove_perm
 
 from reconciliation.models import Hold, Provider, ReviewQueue
+from reconciliation.services.audit import actor_of, add_entry
 from tests.console.posting import HTMX, fragment
 from tests.factories import (
     administrator,
@@ -30,9 +29,12 @@ from tests.factories import (
     stranger,
     tenant,
 )
+from tests.statements import statements
 from tests.tampering import tamper
+from tests.telling import always_on_call
 from workflows.models import Run, Tenant
 from workflows.services.clock import database_now
+from workflows.services.runs import STARTED
 
 pytestmark = pytest.mark.django_db
 
@@ -109,6 +111,34 @@ def test_markup_in_what_providers_and_people_wrote_is_shown_as_text(
     text = owner.get(REVIEW).content.decode()
     assert markup not in text
     assert escape(markup) in text
+
+
+def test_whoever_a_case_waits_for_and_may_not_decide_it_is_named_as_that(
+    owner: Client, provider: Provider
+) -> None:
+    started, assigned, other = many_held(3, provider)
+    queue = provider.default_queue
+    lost, night = owner_of(queue, "lost_1"), always_on_call(queue, "night_1")
+    Hold.objects.filter(pk=assigned.pk).update(assignee=lost)
+    assert barred_in(owner) == {}
+    remove_perm("reconciliation.decide", lost, queue)
+    add_entry(actor_of(night), STARTED, f"run:{started.run_id}", {})
+    assert barred_in(owner) == {
+        assigned.pk: ("lost_1", "may not decide"),
+        started.pk: ("night_1", "started it and may not decide"),
+    }
+    text = owner.get(reverse("operation", args=[started.operation_id])).content.decode()
+    assert "night_1, who is on call, started it and may not decide here." in text
+    # Somebody who may, on call as well, comes first.
+    always_on_call(queue, "night_2")
+    names = {row.hold: row.owner.name for row in page_at(owner).rows}
+    assert names == {started.pk: "night_2", assigned.pk: "lost_1", other.pk: "night_1"}
+    assert list(barred_in(owner)) == [assigned.pk]
+
+
+def barred_in(client: Client) -> dict[Any, tuple[str, str]]:
+    owners = {row.hold: row.owner for row in page_at(client).rows}
+    return {hold: (one.name, one.barred) for hold, one in owners.items() if one.barred}
 
 
 @pytest.mark.parametrize(
@@ -244,17 +274,16 @@ def test_only_reading_is_possible(owner: Client) -> None:
 
 def test_its_queries_do_not_grow_with_its_rows(owner: Client, provider: Provider) -> None:
     def queries() -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
+        with statements() as sent:
             page_at(owner)
-        return len(captured)
+        return len(sent)
 
     many_held(1, provider)
     queries()  # the first asks for content types that are remembered
     one = queries()
     many_held(49, provider)
-    assert queries() == one <= 25
+    always_on_call(provider.default_queue, "night_1")
+    assert queries() == one <= 12
 
 
 def test_pages_follow_each_other_by_key_and_lose_nothing(owner: Client, provider: Provider) -> None:
