@@ -55,7 +55,7 @@ class DutyRow:
     @property
     def is_powerless(self) -> bool:
         """Somebody is on call, and nobody of them may decide."""
-        return bool(self.people) and all(person.powerless for person in self.people)
+        return bool(self.people) and all(person.barred for person in self.people)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Owner:
     group: bool = False
     you: bool = False
     on_call: bool = False
-    powerless: bool = False  # they may not decide here
+    barred: str = ""  # why they may not decide here, behind their name: "may not decide"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,13 @@ class Window:
         started_at: when the first transmission began; None when nothing was sent.
         ends_at: `replay_not_after`; None where the provider keeps no key.
         now: the database's time at which the page was read.
+        relied_on: what the contract says of its key guards a repeat; else it ends nothing.
     """
 
     started_at: datetime | None
     ends_at: datetime | None
     now: datetime
+    relied_on: bool = True
 
     @property
     def state(self) -> Literal["none", "unsent", "ended", "closing", "open"]:
@@ -235,7 +237,6 @@ class ContractCard:
 
     version: str
     window: Window
-    relied_on: bool  # what it says of its key guards a repeat
     before: str  # what a send does while protection lasts; empty where none is relied on
     after: str  # what it does after that
     advice: str  # one sentence, when the window is closing, over, missing or not relied on

@@ -14,7 +14,9 @@ from reconciliation.access.acting import (
     owned_queues,
     team_queues,
 )
+from reconciliation.access.answering import Answering, answering_of
 from reconciliation.access.in_sql import (
+    DECIDES,
     OWNED,
     TEAM_QUEUES,
     VISIBLE_CHANNELS,
@@ -59,12 +61,15 @@ from reconciliation.access.standing import (
 )
 
 __all__ = [
+    "DECIDES",
     "OWNED",
     "SHOWN_WITH",
     "TEAM_QUEUES",
     "VISIBLE_CHANNELS",
     "VISIBLE_STOPS",
+    "Answering",
     "Parts",
+    "answering_of",
     "asked_of",
     "confirmers_of",
     "deciders_in",

@@ -45,6 +45,27 @@ TEAM_QUEUES = f"""
 """
 
 
+# Whether a person holds the right to decide on a queue, whose ID is nothing else's.
+DECIDES = """
+    (
+        EXISTS (SELECT FROM auth_user WHERE id = {person} AND is_superuser)
+        OR EXISTS (
+            SELECT FROM guardian_userobjectpermission held
+            JOIN auth_permission permission ON permission.id = held.permission_id
+            WHERE held.user_id = {person} AND held.object_pk = {queue}::text
+                AND permission.codename = 'decide'
+        )
+        OR EXISTS (
+            SELECT FROM guardian_groupobjectpermission held
+            JOIN auth_permission permission ON permission.id = held.permission_id
+            JOIN auth_user_groups member USING (group_id)
+            WHERE member.user_id = {person} AND held.object_pk = {queue}::text
+                AND permission.codename = 'decide'
+        )
+    )
+"""
+
+
 def open_holds_counted(counts: str) -> str:
     """The FROM of `counts` of the open holds for each queue, tenant and assignee of which a person
     may see them: rights are looked at once for each of these, not for each of thousands of holds.

@@ -72,17 +72,21 @@ def parts_in(hold: Hold) -> Parts:
 
 def parts_in_each(holds: Sequence[Hold]) -> dict[UUID, Parts]:
     """The same of many, with one question."""
+    with connection.cursor() as cursor:
+        cursor.execute(PART_IN, asked_for(holds))
+        return {
+            hold: Parts(frozenset(started_by), frozenset(approved_by))
+            for hold, started_by, approved_by in cursor.fetchall()
+        }
+
+
+def asked_for(holds: Sequence[Hold]) -> dict[str, Any]:
+    """What `PART_IN` is asked with."""
     operations = [hold.operation for hold in holds]
-    asked: dict[str, Any] = {
+    return {
         "holds": [hold.pk for hold in holds],
         "runs": [hold.run_id for hold in holds],
         "proposals": [each.proposal_id if each is not None else None for each in operations],
         "started": STARTED,
         "approve": Answer.APPROVE.value,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(PART_IN, asked)
-        return {
-            hold: Parts(frozenset(started_by), frozenset(approved_by))
-            for hold, started_by, approved_by in cursor.fetchall()
-        }

@@ -15,6 +15,7 @@ from django.db.models import BooleanField, Func, Q, QuerySet
 from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import get_users_with_perms
 
+from reconciliation.access.in_sql import DECIDES
 from reconciliation.access.parts import Parts
 from reconciliation.models import Hold, Provider, ReviewQueue
 from workflows.models import Tenant
@@ -138,35 +139,19 @@ def with_deciders(queues: Any) -> frozenset[UUID]:
 def marked_deciders(rows: QuerySet[Any], person: str, queue: str) -> QuerySet[Any]:
     """`rows` that name a person and a queue, each with `decides`: whether they may decide its
     holds."""
-    marked: QuerySet[Any] = rows.annotate(decides=Decides(f"{person}__is_superuser", person, queue))
+    marked: QuerySet[Any] = rows.annotate(decides=Decides(person, queue))
     return marked
 
 
 class Decides(Func):
-    """Whether a person, of whom it is told whether they are a superuser, may decide a queue's
-    holds. In SQL: every page of an operation and of a run asks it several times, and to have Django
-    make the question anew took a tenth of the page's time."""
+    """`DECIDES` of a person and a queue. Every page of an operation and of a run asks it several
+    times, and to have Django make the question anew took a tenth of the page's time."""
 
     output_field = BooleanField()
-    template = """(
-        SELECT who.superuser
-            OR EXISTS (
-                SELECT FROM guardian_userobjectpermission own
-                JOIN auth_permission permission ON permission.id = own.permission_id
-                JOIN django_content_type kind ON kind.id = permission.content_type_id
-                WHERE own.user_id = who.person AND own.object_pk = who.queue::text
-                    AND permission.codename = 'decide' AND kind.app_label = 'reconciliation'
-            )
-            OR EXISTS (
-                SELECT FROM guardian_groupobjectpermission theirs
-                JOIN auth_user_groups member ON member.group_id = theirs.group_id
-                JOIN auth_permission permission ON permission.id = theirs.permission_id
-                JOIN django_content_type kind ON kind.id = permission.content_type_id
-                WHERE member.user_id = who.person AND theirs.object_pk = who.queue::text
-                    AND permission.codename = 'decide' AND kind.app_label = 'reconciliation'
-            )
-        FROM (VALUES (%(expressions)s)) who (superuser, person, queue)
-    )"""
+    template = f"""(
+        SELECT {DECIDES.format(person="who.person", queue="who.queue")}
+        FROM (VALUES (%(expressions)s)) who (person, queue)
+    )"""  # noqa: S608 (constants)
 
 
 def seconds_in(queue: ReviewQueue) -> list[User]:

@@ -14,6 +14,7 @@ from reconciliation.core.facts import Facts
 from reconciliation.core.states import DecisionKind, EvidenceKind
 
 NOT_YOURS = "You may look at this case, and its queue's owners decide it."
+MAY_NOT = "may not decide"
 NOT_SECOND = "You may look at this case, and not confirm what others propose."
 STARTED = "You started this run, so somebody else decides."
 APPROVED = "You approved this write, so somebody else decides what became of it."
@@ -51,6 +52,14 @@ def why_not_impartial(started: bool, approved: bool) -> str:
     if started:
         return STARTED
     return APPROVED if approved else ""
+
+
+def bar_in_words(decides: bool, started: bool, approved: bool) -> str:
+    """What bars somebody from deciding, as others read it behind their name; empty: nothing."""
+    if not decides:
+        return MAY_NOT
+    why = "started it" if started else "approved it" if approved else ""
+    return f"{why} and {MAY_NOT}" if why else ""
 
 
 def why_not_decide(standing: Standing) -> str:

@@ -11,6 +11,7 @@ from django.urls import reverse
 from reconciliation.models import AuditEntry, Hold
 from reconciliation.selectors.audit_page import may_see, visible_names
 from reconciliation.selectors.queue import detail_of, subject_of
+from reconciliation.selectors.words import guarded_until
 from workflows.core.tables import Row
 from workflows.selectors.batches import in_batches
 
@@ -46,7 +47,7 @@ def queue_row(hold: Hold) -> Row:
         operation.state if operation else None,
         *(hold.reason, hold.message, hold.queue.name if hold.queue else None),
         hold.assignee.get_username() if hold.assignee else None,
-        *(hold.opened_at, hold.due_at, operation.replay_not_after if operation else None),
+        *(hold.opened_at, hold.due_at, guarded_until(operation) if operation else None),
         *(hold.run_id, tenant.slug if tenant else None),
         reverse("operation" if operation else "held_run" if run else "event", args=[hold.case_id]),
     )

@@ -1,6 +1,8 @@
-"""What a held step holds back: the later steps of its run, and the run that waits for its end."""
+"""What a held step holds back: the later steps of its run, and the runs that wait for its end."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from reconciliation.pages import BlockedStep
 from workflows.core.ahead import Ahead, Waiting, the_end_of
@@ -19,4 +21,12 @@ def waiting_steps(waiting: Waiting) -> tuple[BlockedStep, ...]:
     beside = f"; {listed(waiting.beside)}" if waiting.beside else ""
     here = BlockedStep(waiting.step, f"{waiting.name} waits here for {the_end_of(waiting)}{beside}")
     later = (BlockedStep(step.name, step.title) for step in waiting.follows.steps)
-    return (here, *later)
+    return (here, *later, *steps_above(waiting))
+
+
+def steps_above(waiting: Waiting) -> Iterator[BlockedStep]:
+    """Where other runs wait in turn: each for the one that it has started."""
+    below = waiting.name
+    for name, step in waiting.above:
+        yield BlockedStep(step, f"{name} waits here for the end of {below}")
+        below = name

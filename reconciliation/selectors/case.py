@@ -39,7 +39,7 @@ from workflows.core.ahead import Ahead
 from workflows.core.definitions import Step
 from workflows.models import Run, Worker
 from workflows.selectors import named
-from workflows.selectors.ahead import ahead_of, branches_beside
+from workflows.selectors.ahead import ahead_of, branches_beside, waiting_above
 from workflows.selectors.run_steps import workflow_of
 from workflows.together import together
 
@@ -68,6 +68,7 @@ class Case:
     draft: DecisionDraft | None  # what the reader has typed and not sent
     near: Sequence[Operation]  # that a decision has linked to it
     branches: Sequence[Run]  # beside its own, in a parallel group
+    above: Sequence[Run]  # that wait for the one that started its own
     stops: Sequence[DispatchStop]  # in force over it
     sees_provider: bool
 
@@ -97,7 +98,7 @@ class Case:
     @cached_property
     def ahead(self) -> Ahead | None:
         """What comes after that step; None when it is not known here."""
-        return ahead_of(self.operation.run, self.operation.step, self.branches)
+        return ahead_of(self.operation.run, self.operation.step, self.branches, self.above)
 
     @cached_property
     def seconds(self) -> Seconds:
@@ -129,12 +130,13 @@ def load_case(operation: Operation, user: User, now: datetime) -> Case:
         drafts_of(user, operation.pk),
         near_operations(operation),
         branches_beside(operation.run),
+        waiting_above(operation.run),
         visible_providers(user).filter(pk=operation.provider_id),
         *approved_lists(operation),
     )
     transmissions, evidence, holds, decisions, proposals, asked = (rows[::-1] for rows in lists[:6])
-    stops, known, owners, shifts, drafts, near, branches, provider = lists[6:14]
-    approved = Approved.read(lists[14:], now)
+    stops, known, owners, shifts, drafts, near, branches, above, provider = lists[6:15]
+    approved = Approved.read(lists[15:], now)
     give_people(holds, owners, shifts)
     # Whoever may decide is told from the run and the operation too, which are loaded already.
     for hold in holds:
@@ -161,6 +163,7 @@ def load_case(operation: Operation, user: User, now: datetime) -> Case:
         draft=next(iter(drafts), None),
         near=near,
         branches=branches,
+        above=above,
         stops=stops,
         sees_provider=bool(provider),
     )

@@ -14,24 +14,16 @@ from workflows.selectors.words import counted
 
 def contract_card(case: Case, runbook_url: str = "") -> ContractCard:
     contract, window = case.contract, window_of(case.operation, case.now)
-    relied_on = is_relied_on(case)
     return ContractCard(
         version=f"{contract.slug} v{contract.version}",
         window=window,
-        relied_on=relied_on,
-        before="A send with the same key takes effect once at most." if relied_on else "",
-        after="A send with the same key could happen a second time." if relied_on else "",
+        before="A send with the same key takes effect once at most." if window.relied_on else "",
+        after="A send with the same key could happen a second time." if window.relied_on else "",
         advice="" if case.state.is_settled else advice(case, contract, window),
         facts=tuple(facts_of(case, contract)),
         runbook_url=runbook_url,
         reviewed=reviewed(contract) + (OVERDUE if is_overdue(contract, case.now) else ""),
     )
-
-
-def is_relied_on(case: Case) -> bool:
-    """Whether a repeat is guarded by what the contract says of its key."""
-    facts = case.facts
-    return case.contract.replay is not None and facts.replay_trusted and not facts.contradicted
 
 
 def advice(case: Case, contract: Contract, window: Window) -> str:

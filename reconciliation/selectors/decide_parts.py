@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.models import User
 
@@ -46,7 +47,8 @@ def open_parts(
 ) -> DecideParts:
     """Of an open hold; `kept` is what the reader has typed on it. While something is proposed on
     it that still holds, there is no form."""
-    hold = ground.hold
+    hold: Any = ground.hold
+    hold.its_parts = ground.parts  # where `owner_of` reads it
     stands = standing_of(user, hold, ground.parts)
     proposal = proposal_shown(ground, options, attempted, stands)
     not_yours = may_not_decide(hold, stands)

@@ -88,7 +88,8 @@ SAVED = f"""
 SHIFTS = f"""
     SELECT it.queue_id, queue.name AS queue, it.person_id, it.weekdays, it.starts, it.ends, it.zone,
         it.starts_at, it.ends_at,
-        person.first_name, person.last_name, person.username, person.is_active
+        person.first_name, person.last_name, person.username, person.is_active,
+        {access.DECIDES.format(person="it.person_id", queue="it.queue_id")} AS decides
     FROM (
         SELECT id, name FROM (SELECT * FROM {access.TEAM_QUEUES}) team
         WHERE EXISTS (SELECT FROM reconciliation_shift WHERE queue_id = team.id)
@@ -128,12 +129,14 @@ class OnCall:
     """Who answers for a queue now; nobody where `people` is empty.
 
     Attributes:
+        powerless: those of them who may not decide there.
         until: when somebody else does; None: not within a week.
         today: that is within the day.
     """
 
     queue: str
     people: str
+    powerless: str
     until: datetime | None
     today: bool
 
@@ -220,9 +223,7 @@ def views_of(counted: Mapping[str, int], saved: Iterable[Row]) -> tuple[SideView
 
 def duties(shifts: Iterable[Row], now: datetime) -> tuple[OnCall, ...]:
     by_queue = groupby(shifts, key=lambda row: (row["queue_id"], row["queue"]))
-    return tuple(
-        duty_of(queue, [shift_of(row) for row in rows], now) for (_, queue), rows in by_queue
-    )
+    return tuple(duty_of(queue, list(rows), now) for (_, queue), rows in by_queue)
 
 
 def shift_of(row: Row) -> Shift:
@@ -237,11 +238,15 @@ def shift_of(row: Row) -> Shift:
     )
 
 
-def duty_of(queue: str, shifts: list[Shift], now: datetime) -> OnCall:
+def duty_of(queue: str, rows: list[Row], now: datetime) -> OnCall:
+    shifts = [shift_of(row) for row in rows]
+    able = {row["person_id"] for row in rows if row["decides"]}
+    people = on_call_at(shifts, now)
     until = changes_at(rota_of(shifts), now)
     return OnCall(
         queue,
-        listed([name_of(person) for person in on_call_at(shifts, now)]),
+        listed([name_of(person) for person in people]),
+        listed([name_of(person) for person in people if person.pk not in able]),
         until,
         until is not None and until - now < TODAY,
     )

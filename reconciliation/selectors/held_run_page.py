@@ -28,7 +28,7 @@ from reconciliation.services.offers import ground_of
 from workflows.models import Run
 from workflows.pages import Fact, Link
 from workflows.selectors import step_names
-from workflows.selectors.ahead import ahead_of, branches_beside
+from workflows.selectors.ahead import ahead_of, branches_beside, waiting_above
 from workflows.selectors.run_children import link_to
 from workflows.selectors.words import label_of, title_of
 from workflows.together import together
@@ -42,12 +42,13 @@ def held_run_page(
     The hold comes with its run, its assignee, its queue and what is proposed.
     """
     run, is_open = hold.held_run, hold.state == HoldState.OPEN
-    decisions, proposals, drafts, owners, shifts, branches = together(
+    decisions, proposals, drafts, owners, shifts, *around = together(
         hold.decisions.order_by("at", "pk"),
         hold.proposals.select_related("end").order_by("at", "pk"),
         drafts_of(user, hold.case_id),
         *people_of(Hold.objects.filter(pk=hold.pk)),
         branches_beside(run),
+        waiting_above(run),
     )
     give_people([hold], owners, shifts)
     entries = [
@@ -55,7 +56,7 @@ def held_run_page(
         *(entry for row in proposals for entry in proposal_entries(row)),
         *(decision_entry(row, now.tzinfo) for row in decisions),
     ]
-    parts = decide_parts(hold, branches, decisions, user, attempted, next(iter(drafts), None))
+    parts = decide_parts(hold, around, decisions, user, attempted, next(iter(drafts), None))
     return HeldRunPage(
         id=run.pk,
         title=title(hold),
@@ -69,7 +70,7 @@ def held_run_page(
         held_since=hold.opened_at if is_open else None,
         due_at=hold.due_at if is_open else None,
         is_late=is_open and hold.due_at <= now,
-        blocks=blocks(hold, branches) if is_open else (),
+        blocks=blocks(hold, around) if is_open else (),
         record=tuple(sorted(entries, key=lambda entry: entry.at)),
         decide=parts.decide,
         not_yours=parts.not_yours,
@@ -82,7 +83,7 @@ def held_run_page(
 
 def decide_parts(
     hold: Hold,
-    branches: Sequence[Run],
+    around: Sequence[list[Run]],
     decisions: list[Decision],
     user: User,
     attempted: Attempted,
@@ -93,7 +94,7 @@ def decide_parts(
             decision.hold = hold
         return decided_parts(decisions, user, attempted, kept)
     ground = ground_of(hold)
-    ahead = ahead_of(hold.held_run, hold.held_run.step, branches)
+    ahead = ahead_of(hold.held_run, hold.held_run.step, *around)
     options = run_options(ground, user, drafted(attempted, kept), ahead)
     return open_parts(ground, user, options, (), attempted, kept)
 
@@ -127,7 +128,7 @@ def facts_of(hold: Hold) -> list[Fact]:
     return [*facts, Fact("Started as", label)] if label else facts
 
 
-def blocks(hold: Hold, branches: Sequence[Run]) -> tuple[BlockedStep, ...]:
+def blocks(hold: Hold, around: Sequence[list[Run]]) -> tuple[BlockedStep, ...]:
     run = hold.held_run
     own = BlockedStep(run.step, "this step", here=True)
-    return blocked_by(own, ahead_of(run, run.step, branches))
+    return blocked_by(own, ahead_of(run, run.step, *around))

@@ -23,9 +23,9 @@ from reconciliation.core.letters import Item, Letter
 from reconciliation.core.notifications import OF_OPEN_HOLDS, Kind
 from reconciliation.core.reason_words import reason_words
 from reconciliation.core.states import HoldState
-from reconciliation.models import Channel, Hold, Message, Notification, Operation
+from reconciliation.models import Channel, Hold, Message, Notification
 from reconciliation.selectors.queue import subject_of, url_of
-from reconciliation.selectors.words import amount_of, clock, name_of, sentence_of
+from reconciliation.selectors.words import amount_of, clock, guarded_until, name_of, sentence_of
 from reconciliation.services.profiles import profile_of
 from workflows.core.durations import age
 from workflows.core.words import who
@@ -227,13 +227,6 @@ def item_of(hold: Hold, zone: tzinfo) -> Item:
     facts += [("Queue", hold.queue.name if hold.queue else "none takes it")]
     shown = tuple((name, text) for name, text in facts if text)
     return Item(subject_of(hold), shown, absolute(url_of(hold)))
-
-
-def guarded_until(operation: Operation) -> datetime | None:
-    """Until when the key guards a second send; None also where nobody relies on it."""
-    provider = operation.provider
-    relied_on = provider.replay_trust and provider.contradicted_at is None
-    return operation.replay_not_after if relied_on else None
 
 
 def contradicted(message: Message, notification: Notification) -> Letter:

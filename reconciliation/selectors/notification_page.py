@@ -16,6 +16,7 @@ from reconciliation import access
 from reconciliation.access import SHOWN_WITH
 from reconciliation.channels import mail
 from reconciliation.core.rota import changes_at
+from reconciliation.core.standing import MAY_NOT
 from reconciliation.models import Channel, Delivery, Hold, Message, Notification, Shift
 from reconciliation.notification_pages import (
     ChannelRow,
@@ -178,7 +179,7 @@ def duties(user: User, now: datetime) -> tuple[DutyRow, ...]:
 def duty_row(queue: str, shifts: list[Any], now: datetime) -> DutyRow:
     able = {shift.person_id for shift in shifts if shift.decides}
     people = tuple(
-        Owner(name_of(person), powerless=person.pk not in able)
+        Owner(name_of(person), barred="" if person.pk in able else MAY_NOT)
         for person in on_call_at(shifts, now)
     )
     return DutyRow(queue, people, changes_at(rota_of(shifts), now))

@@ -36,8 +36,7 @@ from reconciliation.selectors.record import record_of
 from reconciliation.selectors.sides import sides_of
 from reconciliation.selectors.words import (
     amount_of,
-    may_decide_in,
-    name_of,
+    named,
     owner_of,
     owners_of,
     sentence_of,
@@ -271,13 +270,9 @@ def people(case: Case) -> tuple[tuple[str, Owner], ...]:
     if case.hold is None or case.hold.queue is None:
         return ()
     queue = case.hold.queue
-    owners = [
-        ("Can decide", Owner(name_of(owner), you=owner == case.user))
-        if may_decide_in(queue, owner)
-        else ("Owns it", Owner(name_of(owner), you=owner == case.user, powerless=True))
-        for owner in owners_of(case.hold)[:OWNERS_SHOWN]
-    ]
-    return (("Queue", Owner(queue.name, group=True)), *owners, *confirming(case))
+    owners = [named(case.hold, owner, case.user) for owner in owners_of(case.hold)[:OWNERS_SHOWN]]
+    roles = tuple(("Owns it" if owner.barred else "Can decide", owner) for owner in owners)
+    return (("Queue", Owner(queue.name, group=True)), *roles, *confirming(case))
 
 
 def takes_two(case: Case) -> bool:

@@ -31,6 +31,7 @@ from reconciliation.core.queue_views import Looked
 from reconciliation.models import CaseNote, Decision, Hold, Operation
 from reconciliation.pages import Window
 from reconciliation.queue_pages import QueueCounts, QueueRow, ReviewPage
+from reconciliation.selectors.answering import give_answering
 from reconciliation.selectors.queue_chips import chips_of, names_of
 from reconciliation.selectors.queue_filters import condition, open_questions, reminded
 from reconciliation.selectors.queue_paging import place, place_of, rows_at
@@ -83,6 +84,7 @@ def review_page(
     shown = with_marks(access.open_holds(user).filter(condition(looked, user, now)), user, now)
     sort = looked.sort
     rows, ahead, behind = rows_at(shown, sort, place(before, sort), place(after, sort))
+    give_answering(rows)
     decided = None if rows or looked.query() else last_decision(user)
     return ReviewPage(
         rows=tuple(row_of(hold, user, now) for hold in rows),

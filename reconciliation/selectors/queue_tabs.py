@@ -40,7 +40,8 @@ SORTS = {
 }
 SORTED_NOTES = {
     Sort.AMOUNT: "Amounts are compared as numbers; currencies are not converted.",
-    Sort.WINDOW: "What has no protection that could end comes last.",
+    Sort.WINDOW: "What has no protection that could end comes last. A key that is not relied on "
+    "stands where its contract's time would end.",
 }
 
 

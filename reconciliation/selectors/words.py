@@ -10,9 +10,10 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Prefetch, QuerySet
 
-from reconciliation.access import marked_deciders
+from reconciliation.access import Parts, marked_deciders
 from reconciliation.core.facts import CONFLICT_LATER, HOLD_SENTENCES, LATER, HoldReason, Sentence
 from reconciliation.core.rota import changes_at
+from reconciliation.core.standing import bar_in_words
 from reconciliation.core.states import DecisionKind
 from reconciliation.decision_pages import Recorded
 from reconciliation.models import (
@@ -20,6 +21,7 @@ from reconciliation.models import (
     DecisionProposal,
     Hold,
     Operation,
+    Provider,
     ReviewQueue,
     Shift,
 )
@@ -114,14 +116,17 @@ def give_people(holds: Iterable[Hold], owners: Iterable[Any], shifts: Iterable[S
         known.its_owners = [each.user for each in owners if each.reviewqueue_id == queue.pk]
         known.its_shifts = [each for each in shifts if each.queue_id == queue.pk]
         known.its_deciders = {
-            *(each.user_id for each in owners if each.decides and each.reviewqueue_id == queue.pk),
-            *(each.person_id for each in known.its_shifts if each.decides),
+            **{each.user_id: each.decides for each in owners if each.reviewqueue_id == queue.pk},
+            **{each.person_id: each.decides for each in known.its_shifts},
         }
 
 
-def may_decide_in(queue: Any, person: User) -> bool:
-    """Whether one of its people may decide in a queue; taken for granted where nobody asked."""
-    return person.pk in getattr(queue, "its_deciders", {person.pk})
+def bar_of(hold: Hold, person: User) -> str:
+    """Why one of its people may not decide a hold, behind their name; empty where they may, or
+    nobody asked."""
+    decides = getattr(hold.queue, "its_deciders", {}).get(person.pk, True)
+    parts: Parts = getattr(hold, "its_parts", Parts())
+    return bar_in_words(decides, parts.started(person), parts.approved(person))
 
 
 def owner_of(hold: Hold, user: User | None, now: datetime) -> Owner | None:
@@ -131,19 +136,22 @@ def owner_of(hold: Hold, user: User | None, now: datetime) -> Owner | None:
     The hold's queue comes `with_owners`, and the hold with its assignee.
     """
     if hold.assignee is not None:
-        return Owner(name_of(hold.assignee), you=hold.assignee == user)
+        return named(hold, hold.assignee, user)
     queue: Any = hold.queue
     on_call = on_call_at(queue.its_shifts, now) if queue else []
     if on_call:
-        able = [person for person in on_call if may_decide_in(queue, person)]
-        first = (able or on_call)[0]
-        return Owner(name_of(first), you=first == user, on_call=True, powerless=not able)
+        able = (person for person in on_call if not bar_of(hold, person))
+        return named(hold, next(able, on_call[0]), user, on_call=True)
     owners = owners_of(hold)
     if not owners or hold.queue is None:
         return None
     if len(owners) == 1:
-        return Owner(name_of(owners[0]), you=owners[0] == user)
+        return named(hold, owners[0], user)
     return Owner(hold.queue.name, group=True, you=user in owners)
+
+
+def named(hold: Hold, person: User, user: User | None, *, on_call: bool = False) -> Owner:
+    return Owner(name_of(person), you=person == user, on_call=on_call, barred=bar_of(hold, person))
 
 
 def next_on_call(hold: Hold, now: datetime) -> datetime | None:
@@ -163,7 +171,18 @@ def window_of(operation: Operation, now: datetime) -> Window:
     ends_at, rule = operation.replay_not_after, contract_of(operation).replay
     if operation.first_sent_at is None and rule is not None:
         ends_at = now + rule.window
-    return Window(operation.first_sent_at, ends_at, now)
+    relied_on = rule is not None and is_key_trusted(operation.provider)
+    return Window(operation.first_sent_at, ends_at, now, relied_on)
+
+
+def is_key_trusted(provider: Provider) -> bool:
+    """Whether a repeat is guarded by what a contract says of its key (`why_unguarded`)."""
+    return bool(provider.replay_trust) and provider.contradicted_at is None
+
+
+def guarded_until(operation: Operation) -> datetime | None:
+    """Until when the key guards a second send; None also where nobody relies on it."""
+    return operation.replay_not_after if is_key_trusted(operation.provider) else None
 
 
 def amount_of(operation: Operation) -> str:

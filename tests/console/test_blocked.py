@@ -80,9 +80,25 @@ def ship(run: RunView) -> str:
     return "shipped"
 
 
+batch = Workflow("tests.batch")
+
+
+@batch.children(join="all")
+def take_orders(run: RunView) -> list[Child]:
+    return [Child(order.name, labels={"order": "7"})]
+
+
+day = Workflow("tests.day")
+
+
+@day.children(join="all")
+def take_batches(run: RunView) -> list[Child]:
+    return [Child(batch.name)]
+
+
 @pytest.fixture
 def desk(client: Client, destination: RunningDestination) -> Any:
-    for flow in (two_notes, noted, order):
+    for flow in (two_notes, noted, order, batch, day):
         if not registry.has(flow.name, flow.version):
             registry.add(flow)
     provider = ready_provider("desk", destination.url)
@@ -155,3 +171,24 @@ def test_a_held_child_holds_back_the_run_that_waits_for_it(client: Client, desk:
     # Once that run has gone on, or is over, nobody waits.
     Run.objects.filter(pk=held.run.parent_id).update(state="cancelled", finished_at=Now())
     assert [step.name for step in page_of(client, held).blocks] == ["tell_desk"]
+
+
+def test_the_runs_above_that_wait_in_turn_are_named_too(
+    client: Client, desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    today = start(day.name, {}, tenant=tenant(), start_key="Monday")
+    drive()
+    held = Operation.objects.get(state="held")
+    page = page_of(client, held)
+    assert [(step.name, step.note) for step in page.blocks[2:]] == [
+        ("ship", "Ship the parcel"),
+        ("take_orders", "Tests: batch, number 1 waits here for the end of Tests: order, order: 7"),
+        ("take_batches", "Tests: day, Monday waits here for the end of Tests: batch, number 1"),
+    ]
+    assert page.lede.endswith("until someone decides, and 4 steps wait for that.")
+    monkeypatch.setattr("workflows.selectors.ahead.RUNS_ABOVE", 1)
+    assert page_of(client, held).blocks[-1].name == "take_orders"
+    monkeypatch.undo()
+    # One that is over waits for nobody.
+    Run.objects.filter(pk=today.pk).update(state="cancelled", finished_at=Now())
+    assert page_of(client, held).blocks[-1].name == "take_orders"

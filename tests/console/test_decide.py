@@ -477,7 +477,7 @@ def test_a_key_that_is_not_relied_on_promises_nothing(
     assert relied_on.before == "A send with the same key takes effect once at most."
     type(provider).objects.update(**fields)
     card = card_at(client, operation)
-    assert (card.relied_on, card.before, card.after) == (False, "", "")
+    assert (card.window.relied_on, card.before, card.after) == (False, "", "")
     assert card.advice.startswith("Do not rely on the key: ")
     assert advice in card.advice
     text = client.get(url_of(operation)).content.decode()

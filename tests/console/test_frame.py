@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from guardian.shortcuts import remove_perm
 
 from reconciliation.core.channels import ChannelKind
 from reconciliation.models import Channel, Hold, Provider, SavedView, Shift
@@ -79,6 +80,19 @@ def test_it_says_who_is_on_call_for_the_reader_s_queues(owner: Client, provider:
     other = Client()
     other.force_login(stranger())
     assert shell_at(other).on_call == []
+
+
+def test_who_is_on_call_without_the_right_to_decide_is_named_as_that(
+    owner: Client, provider: Provider
+) -> None:
+    night = always_on_call(provider.default_queue, "night_1")
+    always_on_call(provider.default_queue, "night_2")
+    (duty,) = shell_at(owner).on_call
+    assert (duty.people, duty.powerless) == ("night_1 and night_2", "")
+    assert "may not decide" not in owner.get(PAGE).content.decode()
+    remove_perm("reconciliation.decide", night, provider.default_queue)
+    assert shell_at(owner).on_call[0].powerless == "night_1"
+    assert "night_1 may not decide there" in owner.get(PAGE).content.decode()
 
 
 def test_where_nobody_is_on_call_it_says_so_and_until_when(

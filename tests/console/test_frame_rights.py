@@ -20,7 +20,9 @@ from reconciliation.selectors.overview_needs import hold_counts, theirs
 from reconciliation.selectors.queue_filters import condition
 from reconciliation.selectors.queue_tabs import saved_for
 from tests.factories import administrator, many_held, person, ready_provider, tenant
+from workflows.core.words import listed
 from workflows.models import Run
+from workflows.rights import holds
 from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.django_db
@@ -41,10 +43,20 @@ def world() -> None:
         of_queue(queue)
     for name in (READER, "another"):
         of_person(person(name))
+    give_the_rota_rights()
     for where in ({}, {"tenant": tenant()}, {"tenant": tenant("southbay")}):
         stop(**where)
         stop(**where, provider=provider, until=database_now() + timedelta(hours=1))
         stop(**where, action="refunds.create", until=database_now() - timedelta(hours=1))
+
+
+def give_the_rota_rights() -> None:
+    """By themselves, by a group, and on another queue than theirs."""
+    assign_perm("reconciliation.decide", person("day"), queue_of("payments"))
+    assign_perm("reconciliation.view_reviewqueue", person("night"), queue_of("payments"))
+    nights = Group.objects.create(name="nights")
+    person("night").groups.add(nights)
+    assign_perm("reconciliation.decide", nights, queue_of("machines"))
 
 
 def hold_them(holds: list[Hold], **fields: Any) -> None:
@@ -197,7 +209,7 @@ def told(frame: Frame) -> dict[str, list[Any]]:
         "stops": [(each.covers, each.by_name, each.reason, each.until) for each in frame.stops],
         "failing": [(str(each), each.problem, each.failing_since) for each in frame.failing],
         "saved": [view.text for view in frame.views[len(VIEWS_SHOWN) :]],
-        "on call": [(duty.queue, duty.people) for duty in frame.on_call],
+        "on call": [(duty.queue, duty.people, duty.powerless) for duty in frame.on_call],
     }
 
 
@@ -212,8 +224,14 @@ def as_told(user: User) -> dict[str, list[Any]]:
             for each in channels.order_by("-failing_since")[:3]
         ],
         "saved": [view.name for view in saved_for(user).order_by("name", "pk")[:5]],
-        "on call": [(queue.name, "day and night") for queue in team[:2]],
+        "on call": [(queue.name, "day and night", powerless_in(queue)) for queue in team[:2]],
     }
+
+
+def powerless_in(queue: ReviewQueue) -> str:
+    people = User.objects.filter(username__in=("day", "night")).order_by("username")
+    barred = [each for each in people if not holds(each, "reconciliation.decide", queue)]
+    return listed([each.username for each in barred])
 
 
 def test_the_world_is_such_that_people_are_shown_different_things() -> None:

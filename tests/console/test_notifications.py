@@ -143,7 +143,7 @@ def test_who_is_on_call_without_the_right_is_said_to_decide_nothing(
 ) -> None:
     night = always_on_call(queue, "night_1")
     (hold,) = many_held(1, queue.default_of.get())
-    case, help_is_here = f"/operations/{hold.operation_id}/", "is on call and may not decide here"
+    case, help_is_here = f"/operations/{hold.operation_id}/", "who is on call, may not decide here"
     as_user(client, administrator())
     for path in (case, "/notifications/"):
         assert "may not decide" not in client.get(path).content.decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
@@ -9,15 +10,14 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import escape
-from guardian.shortcuts import assign_perm
+from guardian.shortcuts import assign_perm, remove_perm
 
 from reconciliation.models import Hold, Provider, ReviewQueue
 from reconciliation.selectors.queue_paging import ROWS
+from reconciliation.services.audit import actor_of, add_entry
 from tests.console.posting import HTMX, fragment
 from tests.factories import (
     administrator,
@@ -30,8 +30,12 @@ from tests.factories import (
     stranger,
     tenant,
 )
+from tests.statements import statements
+from tests.tampering import tamper
+from tests.telling import always_on_call
 from workflows.models import Run, Tenant
 from workflows.services.clock import database_now
+from workflows.services.runs import STARTED
 
 pytestmark = pytest.mark.django_db
 
@@ -108,6 +112,65 @@ def test_markup_in_what_providers_and_people_wrote_is_shown_as_text(
     text = owner.get(REVIEW).content.decode()
     assert markup not in text
     assert escape(markup) in text
+
+
+def test_whoever_a_case_waits_for_and_may_not_decide_it_is_named_as_that(
+    owner: Client, provider: Provider
+) -> None:
+    started, assigned, other = many_held(3, provider)
+    queue = provider.default_queue
+    lost, night = owner_of(queue, "lost_1"), always_on_call(queue, "night_1")
+    Hold.objects.filter(pk=assigned.pk).update(assignee=lost)
+    assert barred_in(owner) == {}
+    remove_perm("reconciliation.decide", lost, queue)
+    add_entry(actor_of(night), STARTED, f"run:{started.run_id}", {})
+    assert barred_in(owner) == {
+        assigned.pk: ("lost_1", "may not decide"),
+        started.pk: ("night_1", "started it and may not decide"),
+    }
+    text = owner.get(reverse("operation", args=[started.operation_id])).content.decode()
+    assert "night_1, who is on call, started it and may not decide here." in text
+    # Somebody who may, on call as well, comes first.
+    always_on_call(queue, "night_2")
+    names = {row.hold: row.owner.name for row in page_at(owner).rows}
+    assert names == {started.pk: "night_2", assigned.pk: "lost_1", other.pk: "night_1"}
+    assert list(barred_in(owner)) == [assigned.pk]
+
+
+def barred_in(client: Client) -> dict[Any, tuple[str, str]]:
+    owners = {row.hold: row.owner for row in page_at(client).rows}
+    return {hold: (one.name, one.barred) for hold, one in owners.items() if one.barred}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"replay_trust": ""}, {"contradicted_at": "2026-03-10T03:00:00Z", "contradiction": "seen"}],
+)
+def test_a_key_that_is_not_relied_on_protects_nothing_in_the_list_and_its_file(
+    owner: Client, provider: Provider, fields: dict[str, Any]
+) -> None:
+    (hold,) = many_held(1, provider)
+    tamper(
+        "reconciliation_operation",
+        "first_sent_at = now(), replay_not_after = now() + interval '2 hours'",
+        f"id = '{hold.operation_id}'",
+    )
+    (row,) = page_at(owner).rows
+    assert row.window.relied_on
+    assert "win-track" in owner.get(REVIEW).content.decode()
+    assert protected_until(owner)
+    Provider.objects.update(**fields)
+    text = owner.get(REVIEW).content.decode()
+    assert "not relied on" in text
+    assert "win-track" not in text
+    assert protected_until(owner) is None
+
+
+def protected_until(client: Client) -> str | None:
+    answer: Any = client.post(reverse("review_export"), {"as": "json"})
+    (row,) = json.loads(b"".join(answer.streaming_content))
+    until: str | None = row["protected_until"]
+    return until
 
 
 # --- only what may be seen --------------------------------------------------------------------
@@ -212,17 +275,16 @@ def test_only_reading_is_possible(owner: Client) -> None:
 
 def test_its_queries_do_not_grow_with_its_rows(owner: Client, provider: Provider) -> None:
     def queries() -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
+        with statements() as sent:
             page_at(owner)
-        return len(captured)
+        return len(sent)
 
     many_held(1, provider)
     queries()  # the first asks for content types that are remembered
     one = queries()
     many_held(ROWS, provider)
-    assert queries() == one <= 25
+    always_on_call(provider.default_queue, "night_1")
+    assert queries() == one <= 12
 
 
 def test_pages_follow_each_other_by_key_and_lose_nothing(owner: Client, provider: Provider) -> None:

@@ -9,7 +9,9 @@ import pytest
 
 from reconciliation.core.facts import Facts
 from reconciliation.core.standing import (
+    MAY_NOT,
     Standing,
+    bar_in_words,
     must_ask_first,
     takes_two,
     why_not_confirm,
@@ -38,6 +40,13 @@ def test_who_may_what(standing: Standing) -> None:
     # approved.
     assert not (confirms and standing.proposed)
     assert impartial or not (decides or confirms)
+
+
+@pytest.mark.parametrize("standing", EVERY, ids=str)
+def test_others_read_that_somebody_is_barred_where_they_are(standing: Standing) -> None:
+    said = bar_in_words(standing.decides, standing.started, standing.approved)
+    assert bool(said) == bool(why_not_decide(standing))
+    assert said.endswith(MAY_NOT if said else "")
 
 
 @pytest.mark.parametrize(

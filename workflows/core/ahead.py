@@ -42,6 +42,7 @@ class Waiting:
         follows: what comes after the step.
         beside: the other branches of its group that have not ended, such as "bill is held".
         broken: a branch of its group has not completed, so that the step comes to nothing.
+        above: those that wait for its own end in turn, as name and step: the nearest first.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Waiting:
     follows: Follows = Follows()
     beside: tuple[str, ...] = ()
     broken: bool = False
+    above: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,14 +35,14 @@ TYPES = {
     name: kind
     for kind, names in {
         "uuid": "run worker attempt next_attempt tenant parent source event wait operation",
-        "uuid[]": "runs attempts waits matches workers",
+        "uuid[]": "runs attempts waits matches workers holds proposals",
         "text": "state step workflow next_step attempt_state form error parent_step"
         " event_id type correlation content_type encoding problem by reason patience object slug"
-        " session_key",
+        " session_key started approve",
         "text[]": "types names steps inputs labels start_keys states failures apps"
         " queues tenants deciding",
         "int": "batch visit next_visit number tries parent_visit needed session user",
-        "int[]": "versions places users",
+        "int[]": "versions places users people",
         "bigint": "fence",
         "bigint[]": "keys",
         "bool": "ambiguous shared superuser any_queue no_queue any_tenant any_deciding",
