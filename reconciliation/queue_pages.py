@@ -245,6 +245,8 @@ class PlannedCase:
     title: str
     url: str
     why_not: str  # empty: it would be hit
+    has: str = ""  # who has it now, where somebody does
+    due_before: bool = False  # it is due before it would come back
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +255,9 @@ class BulkPlan:
 
     Attributes:
         kind: as in `core.review_work`.
-        holds: what is confirmed: those that would be hit, as one field of the form.
+        holds: what is confirmed: those that would be hit, each with whose it is now, as one field
+            of the form.
+        lines: what happens when it is confirmed.
         chosen: how many were chosen; `more`: how many fit beside that, of which at most so many
             can be taken at once.
         all_url: the plan for all that the list shows.
@@ -274,6 +278,8 @@ class BulkPlan:
     all_total: int = 0
     more: int = 0
     needs: str = ""  # `to`, `until` or nothing
+    needs_title: str = ""
+    lines: tuple[str, ...] = ()
     queues: tuple[UUID, ...] = ()  # of the chosen cases
 
 

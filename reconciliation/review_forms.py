@@ -186,9 +186,15 @@ class BulkForm(PeopleForm):
     until = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M:%S%z"])
     token = forms.UUIDField()
 
-    def clean_holds(self) -> list[UUID]:
-        found = [as_uuid(text) for text in self.cleaned_data["holds"].split(",")]
-        return [each for each in found if each is not None]
+    def clean_holds(self) -> dict[UUID, int | None]:
+        """The cases that the plan listed, in its order, each with whose it was then."""
+        pairs = [text.partition(":") for text in self.cleaned_data["holds"].split(",")]
+        found = [(as_uuid(hold), whose) for hold, _, whose in pairs]
+        return {
+            hold: int(whose) if whose.isdecimal() and len(whose) < 10 else None  # noqa: PLR2004
+            for hold, whose in found
+            if hold is not None
+        }
 
     def wanted(self) -> Wanted:
         given = self.cleaned_data

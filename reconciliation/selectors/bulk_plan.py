@@ -33,6 +33,7 @@ from reconciliation.queue_pages import BulkPlan, PlannedCase
 from reconciliation.selectors.queue import subject_of, url_at, url_of
 from reconciliation.selectors.queue_filters import condition
 from reconciliation.selectors.queue_paging import KEYS
+from reconciliation.selectors.words import name_of
 from reconciliation.services.assigning import why_partial
 from reconciliation.services.bulk import MOST, Wanted
 from reconciliation.services.reconcile import can_be_asked
@@ -44,7 +45,34 @@ TITLES = {
     BulkKind.REMIND: "Remind me of {}",
     BulkKind.LOOK_UP: "Look {} up again",
 }
+NO_TITLES = {
+    BulkKind.ASSIGN: "Nothing to assign",
+    BulkKind.SNOOZE: "Nothing to snooze",
+    BulkKind.REMIND: "Nothing to be reminded of",
+    BulkKind.LOOK_UP: "Nothing to look up again",
+}
 NEEDS = {BulkKind.ASSIGN: "to", BulkKind.SNOOZE: "until", BulkKind.REMIND: "until"}
+NEEDS_TITLES = {
+    BulkKind.ASSIGN: "Whom they go to",
+    BulkKind.SNOOZE: "Until when",
+    BulkKind.REMIND: "When",
+}
+LINES = {
+    BulkKind.ASSIGN: (
+        "Whoever gets them is told. Who has one now has it no more, and is told nothing.",
+    ),
+    BulkKind.SNOOZE: (
+        "They leave the lists Mine and Team for everybody until then, and come back by themselves.",
+        "When each is due stays, and so does who is told when it is late. All held shows them.",
+    ),
+    BulkKind.REMIND: (
+        "Only you are reminded. A reminder that you set before is moved to this time.",
+    ),
+    BulkKind.LOOK_UP: (
+        "The provider of each is asked once more, one after the other. Where that proves what came "
+        "of a write, its case is closed and its run goes on.",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -60,21 +88,19 @@ def plan_of(wanted: Wanted, chosen: Chosen, user: User, now: datetime) -> BulkPl
     """The plan of what `user` wants, as things are at `now`."""
     holds, total = chosen_holds(chosen, user, now)
     rules = Rules(wanted, user, holds)
-    planned = [
-        PlannedCase(hold.pk, hold.case_id, subject_of(hold), url_of(hold), rules.why_not(hold))
-        for hold in holds
-    ]
+    planned = [planned_case(hold, wanted, rules) for hold in holds]
     hit = tuple(case for case in planned if not case.why_not)
     needs = NEEDS.get(wanted.kind, "")
     ready = {"to": wanted.to is not None, "until": wanted.until is not None}.get(needs, True)
-    title = TITLES[wanted.kind].format(counted(len(hit), "case"))
+    titles = TITLES if hit else NO_TITLES
+    title = titles[wanted.kind].format(counted(len(hit), "case"))
     return BulkPlan(
         kind=wanted.kind,
         title=title,
         button=title,
         hit=hit,
         left_out=tuple(case for case in planned if case.why_not),
-        holds=",".join(case.hold.hex for case in hit),
+        holds=confirmed_as(hit, holds),
         token=str(uuid4()),
         chosen=tuple(hold.hex for hold in chosen.holds),
         back=url_at(chosen.looked),
@@ -83,8 +109,29 @@ def plan_of(wanted: Wanted, chosen: Chosen, user: User, now: datetime) -> BulkPl
         all_total=total,
         more=max(total - len(holds), 0) if chosen.all else 0,
         needs=needs,
+        needs_title=NEEDS_TITLES.get(wanted.kind, ""),
+        lines=LINES[wanted.kind] if hit else (),
         queues=tuple({hold.queue_id for hold in holds if hold.queue_id is not None}),
     )
+
+
+def planned_case(hold: Hold, wanted: Wanted, rules: Rules) -> PlannedCase:
+    snoozes = wanted.kind is BulkKind.SNOOZE and wanted.until is not None
+    return PlannedCase(
+        hold=hold.pk,
+        id=hold.case_id,
+        title=subject_of(hold),
+        url=url_of(hold),
+        why_not=rules.why_not(hold),
+        has=name_of(hold.assignee) if hold.assignee and hold.assignee != wanted.to else "",
+        due_before=snoozes and hold.due_at <= wanted.until,  # type: ignore[operator]
+    )
+
+
+def confirmed_as(hit: Sequence[PlannedCase], holds: Sequence[Hold]) -> str:
+    """The cases that are confirmed, each with whose it is now; `review_forms` reads it."""
+    whose = {hold.pk: hold.assignee_id for hold in holds}
+    return ",".join(f"{case.hold.hex}:{whose[case.hold] or ''}" for case in hit)
 
 
 def chosen_holds(chosen: Chosen, user: User, now: datetime) -> tuple[list[Hold], int]:

@@ -8,7 +8,7 @@ moment of each item. Nothing here decides a case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -24,9 +24,9 @@ from reconciliation import access
 from reconciliation.core.errors import CaseMoved, InvalidRequest
 from reconciliation.core.review_work import BulkKind, ItemState, needs_note, why_not_look_up
 from reconciliation.core.states import HoldState
-from reconciliation.models import BulkAction, BulkItem
+from reconciliation.models import BulkAction, BulkItem, Hold
 from reconciliation.services.asking import ask_for
-from reconciliation.services.assigning import assign
+from reconciliation.services.assigning import assign, whose
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.reconcile import can_be_asked
 from reconciliation.services.snoozing import ensure_soon, remind, snooze
@@ -54,12 +54,20 @@ class Wanted:
     until: datetime | None = None
 
 
-def confirm(wanted: Wanted, holds: Sequence[UUID], by: User, token: UUID) -> BulkAction:
+def confirm(
+    wanted: Wanted,
+    holds: Sequence[UUID],
+    by: User,
+    token: UUID,
+    *,
+    seen: Mapping[UUID, int | None] | None = None,
+) -> BulkAction:
     """Store the action and its set, and have it carried out.
 
     Args:
         holds: the cases of the plan that was shown, in its order; at most `MOST`.
         token: of the plan: confirming it twice returns what the first time stored.
+        seen: the ID of whose each case was in the plan. Who has come to one since keeps it.
 
     Raises:
         InvalidRequest: there is no case, or what is wanted lacks something; names the field.
@@ -68,18 +76,20 @@ def confirm(wanted: Wanted, holds: Sequence[UUID], by: User, token: UUID) -> Bul
     if before is not None:
         return before
     check(wanted, holds, by)
-    seen = access.seen_by(by, holds)
+    visible = access.seen_by(by, holds)
+    left = [hold for hold in holds if hold in visible]
     failpoint("before_bulk")
     try:
         with transaction.atomic():
             action = BulkAction.objects.create(
                 kind=wanted.kind, by=by, token=token, to=wanted.to, until=wanted.until
             )
+            moved = moved_since(wanted, seen or {})
             BulkItem.objects.bulk_create(
-                BulkItem(action=action, hold_id=hold, number=number)
-                for number, hold in enumerate((h for h in holds if h in seen), start=1)
+                item_of(action, hold, number, moved.get(hold, ""))
+                for number, hold in enumerate(left, start=1)
             )
-            detail = {"kind": str(wanted.kind), "cases": len(seen)}
+            detail = {"kind": str(wanted.kind), "cases": len(left)}
             add_entry(actor_of(by), "confirmed for many", f"bulk:{action.pk}", detail)
     except IntegrityError as error:
         stored = BulkAction.objects.filter(token=token, by=by).first()
@@ -90,8 +100,30 @@ def confirm(wanted: Wanted, holds: Sequence[UUID], by: User, token: UUID) -> Bul
         return stored
     failpoint("after_bulk")
     hints.send(TASK, action.pk)
-    log.info("bulk.confirmed", bulk=str(action.pk), kind=str(wanted.kind), cases=len(seen))
+    log.info("bulk.confirmed", bulk=str(action.pk), kind=str(wanted.kind), cases=len(left))
     return action
+
+
+def item_of(action: BulkAction, hold: UUID, number: int, left_alone: str) -> BulkItem:
+    """`left_alone`: why it is not done; empty: it is still to be done."""
+    if not left_alone:
+        return BulkItem(action=action, hold_id=hold, number=number)
+    state = ItemState.SKIPPED
+    return BulkItem(
+        action=action, hold_id=hold, number=number, state=state, said=left_alone, ended_at=Now()
+    )
+
+
+def moved_since(wanted: Wanted, seen: Mapping[UUID, int | None]) -> dict[UUID, str]:
+    """Cases that are to go to somebody and went to another since the plan: who has them now."""
+    if wanted.kind is not BulkKind.ASSIGN or wanted.to is None:
+        return {}
+    holds = Hold.objects.filter(pk__in=seen).select_related("assignee")
+    return {
+        hold.pk: f"{whose(hold)} Nothing was changed."
+        for hold in holds
+        if hold.assignee_id not in (seen[hold.pk], wanted.to.pk)
+    }
 
 
 def check(wanted: Wanted, holds: Sequence[UUID], by: User) -> None:

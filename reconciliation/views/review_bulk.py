@@ -21,6 +21,7 @@ from reconciliation.review_forms import BulkForm, UntilForm, WhomForm
 from reconciliation.selectors.bulk_page import action_for, bulk_page, latest_actions
 from reconciliation.selectors.bulk_plan import Chosen, plan_of
 from reconciliation.services.bulk import Wanted, confirm
+from reconciliation.services.snoozing import ensure_soon
 from workflows.selectors.paging import as_uuid
 from workflows.services.clock import database_now
 from workflows.views.requests import STOP_POLLING, SeeOther, SignedIn, asks_for, nothing_new
@@ -59,7 +60,7 @@ def planned(request: SignedIn, kind: BulkKind, chosen: Chosen) -> HttpResponse:
     errors: dict[str, str] = {}
     wanted = Wanted(kind)
     if form is not None and asked(request, plan):
-        if form.is_valid():
+        if form.is_valid() and is_soon(form, now):
             wanted = wanted_by(form, kind, now)
             plan = plan_of(wanted, chosen, request.user, now)
         errors = {f"id_{name}": str(texts[0]) for name, texts in form.errors.items()}
@@ -71,7 +72,22 @@ def form_for(request: SignedIn, plan: BulkPlan) -> UntilForm | WhomForm | None:
     data = request.GET if asked(request, plan) else None
     if plan.needs == "to":
         return WhomForm(data, access.deciders_in(plan.queues))
-    return UntilForm(data) if plan.needs else None
+    if not plan.needs:
+        return None
+    form = UntilForm(data)
+    if plan.kind == BulkKind.REMIND:
+        form.fields["within"].label = "When?"
+    return form
+
+
+def is_soon(form: UntilForm | WhomForm, now: datetime) -> bool:
+    """A time that would be refused when the plan is confirmed makes no plan."""
+    if isinstance(form, UntilForm):
+        try:
+            ensure_soon(form.at(now))
+        except InvalidRequest as refused:
+            form.add_error(refused.field, str(refused))
+    return form.is_valid()
 
 
 def asked(request: SignedIn, plan: BulkPlan) -> bool:
@@ -112,7 +128,8 @@ def confirmed(request: SignedIn) -> HttpResponse:
     if form.is_valid():
         given = form.cleaned_data
         try:
-            action = confirm(form.wanted(), given["holds"], request.user, given["token"])
+            whose = given["holds"]
+            action = confirm(form.wanted(), list(whose), request.user, given["token"], seen=whose)
             return SeeOther(reverse("review_bulk_action", args=[action.pk]))
         except InvalidRequest as refused:
             error = str(refused)
