@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
 
 from romulus_site.torture import broker, scene
 from romulus_site.torture.clerk import Clerk
+from romulus_site.torture.flows import stands_no_more
 from romulus_site.torture.plan import Blow, Kind
 from romulus_site.torture.scene import Scene
 from romulus_site.torture.strikes import Strike
 from romulus_site.torture.workers import Staff, WorkerProcess
-from workflows.models import Run
+from workflows.core.states import RunState
+from workflows.models import Run, Worker
 from workflows.services import hints
 
 # Of workers that wait for their failpoint, at a time.
@@ -30,8 +35,10 @@ LOOK_UPS_PER_SECOND = 4
 class Blows:
     """Lets blows fall, and keeps what fell."""
 
-    def __init__(self, scene: Scene, staff: Staff, clerk: Clerk) -> None:
-        self._scene, self._staff, self._clerk = scene, staff, clerk
+    def __init__(
+        self, scene: Scene, staff: Staff, clerk: Clerk, started: Mapping[int, UUID]
+    ) -> None:
+        self._scene, self._staff, self._clerk, self._started = scene, staff, clerk, started
         self.strikes: list[Strike] = []
         self._thaws: list[threading.Timer] = []
         self._kinds: dict[Kind, Callable[[Blow], str]] = {
@@ -51,7 +58,17 @@ class Blows:
 
     def strike(self, blow: Blow) -> str:
         """Let it fall; return what it did, in a few words."""
-        return self._kinds[blow.kind](blow)
+        said = self._kinds[blow.kind](blow)
+        if blow.run:
+            stands_no_more(settings.ROMULUS_DATA).touch()
+        return said
+
+    def is_early(self, blow: Blow) -> bool:
+        """Whether it is aimed at a run that nobody has taken up so far."""
+        if not blow.run:
+            return False
+        run = self._started.get(blow.run)
+        return run is None or Run.objects.filter(pk=run, fence=0).exists()
 
     def bury(self) -> list[str]:
         """Replace who has died by itself; return what happened."""
@@ -68,14 +85,26 @@ class Blows:
     # --- workers ----------------------------------------------------------------------------
 
     def _kill(self, blow: Blow) -> str:
-        worker = one_of(self._staff.alive(), blow.which)
+        worker = self._prey(blow) or one_of(self._staff.alive(), blow.which)
         if worker is None:
             return "nobody was there to be killed"
         self._staff.kill(worker)
         self._note_death(worker, "killed")
-        if not worker.failpoint:
+        if not (worker.failpoint or worker.told_to_end):
             self._staff.hire()
         return f"{worker.name} was killed"
+
+    def _prey(self, blow: Blow) -> WorkerProcess | None:
+        """The worker that stands still at the first try of the blow's run. None where it is aimed
+        at nobody, or another blow has taken the run from its worker before."""
+        run = self._started.get(blow.run)
+        if run is None:
+            return None
+        here = Run.objects.filter(pk=run, state=RunState.RUNNING, fence=1)
+        workers = Worker.objects.filter(pk__in=here.values("lease_owner"))
+        pids = set(workers.values_list("pid", flat=True))
+        there = (each for each in self._staff.everyone if each.is_alive)
+        return next((each for each in there if each.pid in pids), None)
 
     def _hire_doomed(self, blow: Blow) -> str:
         doomed = self._staff.doomed()

@@ -27,6 +27,7 @@ QUICK = RetryPolicy(attempts=4, first_delay=timedelta(seconds=0.1), jitter=0.5)
 # Of one output: what people purge meanwhile.
 RETAIN = timedelta(seconds=2)
 MARKS = "torture_mark"
+STANDING_SECONDS = 0.05
 
 
 class Stumble(Exception):
@@ -42,6 +43,11 @@ class Broken(PermanentError):
 
 def journal_of(data: Path) -> Path:
     return data / "torture-journal"
+
+
+def stands_no_more(data: Path) -> Path:
+    """The file whose being there lets what stands still go on."""
+    return data / "torture-go-on"
 
 
 def attempt_of(run: RunView) -> str:
@@ -82,6 +88,12 @@ def stumble(run: RunView) -> None:
         raise Stumble(f"try {run.attempt}")
 
 
+def stand(run: RunView) -> None:
+    """Stand still, if it is to, until somebody was struck for it: in its first try alone."""
+    while run.attempt == 1 and not stands_no_more(settings.ROMULUS_DATA).exists():
+        time.sleep(STANDING_SECONDS)
+
+
 # --- a walk: retries, a loop, an atomic step, a sleep, large and sealed outputs ---------------
 
 walk = Workflow("torture.walk")
@@ -90,6 +102,8 @@ walk = Workflow("torture.walk")
 @walk.step(retries=QUICK)
 def begin(run: RunView) -> int:
     stumble(run)
+    if run.input.get("stands"):
+        stand(run)
     time.sleep(run.input["linger"])
     return answers.begin(run.input)
 

@@ -27,6 +27,8 @@ OUTAGE = re.compile(
     """,
     re.VERBOSE,
 )
+# What no blow brings about, though Django gives it the same name: two of us in each other's way.
+COLLISION = re.compile(r"deadlock detected|could not serialize")
 TRACEBACK = "Traceback (most recent call last):"
 # Logged before there was a traceback: events that say that something of Romulus itself failed.
 ALARMS = frozenset({"step.crashed", "contract.contradicted", "transmission.crashed"})
@@ -92,7 +94,8 @@ def tracebacks_in(lines: list[str]) -> Iterator[str]:
 
 def is_outage(error: str) -> bool:
     """Whether the error is one that blows cause: by its own name, not by what led to it."""
-    return OUTAGE.match(last_line(error)) is not None
+    line = last_line(error)
+    return OUTAGE.match(line) is not None and COLLISION.search(line) is None
 
 
 def last_line(error: str) -> str:

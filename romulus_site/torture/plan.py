@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -132,6 +132,8 @@ class Blow:
         which: which of those that are there is struck, from 0 to 1.
         seconds: how long it is frozen, or away.
         failpoint: where a process dies by itself.
+        run: falls as soon as a worker is at the run of that number, and on that worker; 0: at its
+            time, whatever anybody is at.
     """
 
     at: float
@@ -139,6 +141,7 @@ class Blow:
     which: float = 0.0
     seconds: float = 0.0
     failpoint: str = ""
+    run: int = 0
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ def make_plan(
     started = tuple(
         runs_of(random.Random(f"{seed} runs"), runs, seconds * STARTING, drawn)  # noqa: S311
     )
-    return Plan(
+    made = Plan(
         seed,
         seconds,
         lease,
@@ -171,6 +174,26 @@ def make_plan(
         in_order(events_of(random.Random(f"{seed} events"), started), seconds),  # noqa: S311
         tuple(errands_of(random.Random(f"{seed} errands"), runs, seconds)),  # noqa: S311
         tuple(blows_of(random.Random(f"{seed} blows"), seconds, lease)),  # noqa: S311
+    )
+    return with_prey(made)
+
+
+def with_prey(plan: Plan) -> Plan:
+    """Let one run stand still in its first try until the first kill has fallen, on the worker that
+    is at it. Else it would be the machine's speed that says whether any worker loses a run."""
+    cancelled = {errand.run for errand in plan.errands if errand.kind is Errand.CANCEL}
+    walks = [run for run in plan.runs if run.workflow == "torture.walk"]
+    prey = next((run for run in walks if run.number not in cancelled), None)
+    if prey is None:
+        return plan
+    given = prey.input | {"stands": True, "stumbles": 0}
+    stands = replace(prey, input=given, end=COMPLETED)
+    first = next(blow for blow in plan.blows if blow.kind is Kind.KILL)
+    aimed = replace(first, run=prey.number)
+    return replace(
+        plan,
+        runs=tuple(stands if run is prey else run for run in plan.runs),
+        blows=tuple(aimed if blow is first else blow for blow in plan.blows),
     )
 
 

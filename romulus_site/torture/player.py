@@ -35,6 +35,8 @@ from romulus_site.torture.workers import Staff, WorkerProcess
 from workflows.models import Run
 
 TICK_SECONDS = 0.02
+# How often it is looked whether a worker has come to a blow's run, and for how long.
+AIM_SECONDS, AIM_LIMIT_SECONDS = 0.1, 240.0
 # After the blows: so long may pass without one run more at rest. A reconciliation whose process
 # died is taken up again after a minute; how long a backlog takes is the machine's matter.
 PEACE_SECONDS = 240.0
@@ -97,7 +99,7 @@ class Player:
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
         started = self.performance.started
-        self._blows = Blows(scene, self._staff, self._clerk)
+        self._blows = Blows(scene, self._staff, self._clerk, started)
         self._errands = Errands(scene, self._clerk, started, self._later)
 
     def play(self) -> Performance:
@@ -210,6 +212,9 @@ class Player:
         self.performance.deliveries.append(delivery)
 
     def _strike(self, blow: Blow) -> None:
+        if self._elapsed() < blow.at + AIM_LIMIT_SECONDS and self._blows.is_early(blow):
+            self._later(AIM_SECONDS, partial(self._strike, blow))
+            return
         self._note(self._blows.strike(blow))
         counts = self.performance.blows
         counts[blow.kind] = counts.get(blow.kind, 0) + 1

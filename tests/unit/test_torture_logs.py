@@ -38,6 +38,8 @@ def test_what_a_blow_causes_is_no_finding(error: str) -> None:
         "django.db.utils.DatabaseError: server closed the connection unexpectedly",
         "django.db.utils.IntegrityError: duplicate key",
         "AssertionError: the run is locked",
+        "django.db.utils.OperationalError: deadlock detected",
+        "psycopg.errors.SerializationFailure: could not serialize access due to concurrent update",
         "KeyError: 'attempt'",
     ],
 )

@@ -8,8 +8,17 @@ import pytest
 
 from reconciliation.rehearsal.plans import parse
 from romulus_site.torture import points
-from romulus_site.torture.faults import NO_FAULT, OF_PERSONALITY
-from romulus_site.torture.plan import BLOWS, DRAWN, ERRANDS, Kind, Plan, PlannedRun, make_plan
+from romulus_site.torture.faults import COMPLETED, NO_FAULT, OF_PERSONALITY
+from romulus_site.torture.plan import (
+    BLOWS,
+    DRAWN,
+    ERRANDS,
+    Errand,
+    Kind,
+    Plan,
+    PlannedRun,
+    make_plan,
+)
 from romulus_site.torture.sendings import CERTAIN, Coming, PlannedSending
 from workflows.failpoints import KNOWN, check_names
 
@@ -134,6 +143,23 @@ def test_every_fault_is_one_that_the_destination_has(personality: str, text: str
 def test_a_freeze_ends_past_the_lease_and_before_it() -> None:
     seconds = [blow.seconds for blow in plan(1, seconds=600).blows if blow.kind is Kind.FREEZE]
     assert min(seconds) < LEASE < max(seconds)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_first_kill_is_aimed_at_a_run_that_stands_still_until_then(seed: int) -> None:
+    made = plan(seed)
+    kills = [blow for blow in made.blows if blow.kind is Kind.KILL]
+    assert [blow for blow in made.blows if blow.run] == kills[:1]
+    prey = made.runs[kills[0].run - 1]
+    assert [run for run in made.runs if run.input.get("stands")] == [prey]
+    assert (prey.workflow, prey.input["stumbles"], prey.end) == ("torture.walk", 0, COMPLETED)
+    cancelled = {errand.run for errand in made.errands if errand.kind is Errand.CANCEL}
+    assert prey.number not in cancelled
+
+
+def test_where_nothing_can_stand_still_every_kill_falls_at_its_time() -> None:
+    made = make_plan(20, 20, seed=1, lease=LEASE, only_writes=True)
+    assert [blow for blow in made.blows if blow.run] == []
 
 
 def test_a_plan_of_writes_alone_has_every_fault_of_every_provider() -> None:
