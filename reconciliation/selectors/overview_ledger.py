@@ -68,6 +68,7 @@ class Open:
         age: the place of their age in `core.figures.AGES`.
         late: a person was to decide by now.
         sent: something of them may have left.
+        unseen: they are held where the reader sees no cases.
     """
 
     provider: UUID
@@ -75,6 +76,7 @@ class Open:
     age: int
     late: bool
     sent: bool
+    unseen: bool
     number: int
     oldest: datetime
 
@@ -92,8 +94,13 @@ class WrongEffect(NamedTuple):
     kind: str
 
 
-def open_operations(tenants: Collection[UUID], now: datetime) -> QuerySet[Operation, Any]:
-    """The oldest operations of `tenants` without an outcome, counted where they lie."""
+def open_operations(
+    user: User, tenants: Collection[UUID], now: datetime
+) -> QuerySet[Operation, Any]:
+    """The oldest operations of `tenants` without an outcome, counted where they lie.
+
+    `user` may see them all, and of the cases that they are those in some queues alone.
+    """
     oldest = Operation.objects.filter(state__in=WITHOUT_OUTCOME).order_by("pk")
     return (
         Operation.objects.filter(
@@ -104,10 +111,20 @@ def open_operations(tenants: Collection[UUID], now: datetime) -> QuerySet[Operat
             age=age_place("created_at", now),
             late=when(hold__due_at__lte=now),
             sent=when(first_sent_at__isnull=False),
+            unseen=is_unseen(user),
         )
-        .values_list("provider_id", "state", "age", "late", "sent")
+        .values_list("provider_id", "state", "age", "late", "sent", "unseen")
         .annotate(number=Count("pk"), oldest=Min("created_at"))
     )
+
+
+def is_unseen(user: User) -> Combinable:
+    """Whether the open hold of an operation, if it has one, is none of `access.visible_holds`."""
+    seen = access.in_visible_queues(user, "hold__")
+    if not seen:
+        return Value(False, output_field=BooleanField())
+    known = Q(hold__isnull=True) | seen
+    return Case(When(known, then=False), default=True, output_field=BooleanField())
 
 
 def age_place(column: str, now: datetime) -> Case:
