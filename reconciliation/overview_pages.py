@@ -84,7 +84,7 @@ class OverviewPage:
 
     Attributes:
         needs: the most urgent of the cases that are theirs.
-        mine, total: how many are theirs, and how many wait for anybody.
+        mine, total: how many are theirs, and how many that they may see wait for anybody.
         since: from when on the figures of `back` count: of very many, the newest alone do.
         starts: when each slice of the charts begins.
         ranges: how far back one may look.

@@ -38,6 +38,7 @@ from reconciliation.access.people import (
 from reconciliation.access.seeing import (
     SHOWN_WITH,
     hold_for,
+    in_visible_queues,
     open_holds,
     operation_for,
     operations_in_full,
@@ -80,6 +81,7 @@ __all__ = [
     "ensure_may_withdraw",
     "hold_for",
     "holders_on",
+    "in_visible_queues",
     "marked_deciders",
     "may_answer_for",
     "may_assign",

@@ -89,14 +89,18 @@ def visible_holds(user: User) -> QuerySet[Hold]:
     A hold that no queue takes is shown to administrators alone, who can set a queue up.
     """
     # By their IDs, which were read already, and not by a question within the question.
-    queues = held_on(user, "reconciliation.view_reviewqueue", ReviewQueue)
     tenants = held_on(user, "workflows.view_tenant", Tenant)
     within = Q() if tenants is None else Q(tenant__pk__among=ids_in(tenants))
+    return Hold.objects.filter(within & in_visible_queues(user))
+
+
+def in_visible_queues(user: User, hold: str = "") -> Q:
+    """Whether the queue of a hold, which lies behind `hold`, is one that a person may see; empty
+    where each is."""
+    queues = held_on(user, "reconciliation.view_reviewqueue", ReviewQueue)
     if queues is not None:
-        within &= Q(queue__pk__among=ids_in(queues))
-    elif not user.is_superuser:
-        within &= Q(queue__isnull=False)
-    return Hold.objects.filter(within)
+        return Q((f"{hold}queue__pk__among", ids_in(queues)))
+    return Q() if user.is_superuser else Q((f"{hold}queue__isnull", False))
 
 
 def open_holds(user: User) -> QuerySet[Hold]:

@@ -130,7 +130,7 @@ def overview_page(user: User, now: datetime, known: Standing, back: Range) -> Ov
     since = now - back.length
     counts = hold_counts(user, now)
     without_outcome, otherwise, newest, providers, by_slice, mine = together(
-        open_operations(known.tenants, now),
+        open_operations(user, known.tenants, now),
         wrong_effects(known.tenants, now),
         newest_since(known.tenants, since),
         providers_of(user),
@@ -188,7 +188,8 @@ def verdict_of(silent: Sequence[Open], counts: HoldCounts, doubles: int) -> Verd
         due = f"{late:,} {'is' if late == 1 else 'are'} past due. " if late else ""
         return Verdict(
             f"{at_most(number, 'operation')} {'has' if number == 1 else 'have'} no known outcome.",
-            f"{due}None is sent again unless its provider's contract makes that safe. {twice}",
+            f"{due}{elsewhere(silent)}None is sent again unless its provider's contract makes that "
+            f"safe. {twice}",
             "operation",
             "unknown",
         )
@@ -199,6 +200,14 @@ def verdict_of(silent: Sequence[Open], counts: HoldCounts, doubles: int) -> Verd
         return Verdict(lead, f"{due}Every outcome is known. {twice}", "hold", "open")
     lead = "Every outcome is known, and nothing waits for a person."
     return Verdict(lead, twice, "operation", "verified")
+
+
+def elsewhere(rows: Sequence[Open]) -> str:
+    """How many of `rows` the reader finds in no list of cases, and why."""
+    number = sum(row.number for row in rows if row.unseen)
+    if not number:
+        return ""
+    return f"{number:,} {'is' if number == 1 else 'are'} held in queues that you may not see. "
 
 
 def total(rows: Sequence[Open], *, late: bool = False) -> int:

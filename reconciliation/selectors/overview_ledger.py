@@ -71,6 +71,7 @@ class Open:
         age: the place of their age in `core.figures.AGES`.
         late: a person was to decide by now.
         sent: something of them may have left.
+        unseen: they are held where the reader sees no cases.
     """
 
     provider: UUID
@@ -78,6 +79,7 @@ class Open:
     age: int
     late: bool
     sent: bool
+    unseen: bool
     number: int
     oldest: datetime
 
@@ -95,8 +97,13 @@ class WrongEffect(NamedTuple):
     kind: str
 
 
-def open_operations(tenants: Collection[UUID], now: datetime) -> QuerySet[Operation, Any]:
-    """The oldest operations of `tenants` without an outcome, counted where they lie."""
+def open_operations(
+    user: User, tenants: Collection[UUID], now: datetime
+) -> QuerySet[Operation, Any]:
+    """The oldest operations of `tenants` without an outcome, counted where they lie.
+
+    `user` may see them all, and of the cases that they are those in some queues alone.
+    """
     opened = Operation.objects.filter(state__in=WITHOUT_OUTCOME)
     beyond = opened.order_by("pk").values("pk")[UNSETTLED_LOOKED_AT : UNSETTLED_LOOKED_AT + 1]
     return (
@@ -106,10 +113,11 @@ def open_operations(tenants: Collection[UUID], now: datetime) -> QuerySet[Operat
             age=age_place("created_at", now),
             late=when(hold__due_at__lte=now),
             sent=when(first_sent_at__isnull=False),
+            unseen=is_unseen(user),
         )
         .alias(tenant=tenant_of_them())
         .filter(tenant__in=tenants)
-        .values_list("provider_id", "state", "age", "late", "sent")
+        .values_list("provider_id", "state", "age", "late", "sent", "unseen")
         .annotate(number=Count("pk"), oldest=Min("created_at"))
     )
 
@@ -118,6 +126,15 @@ def tenant_of_them() -> Coalesce:
     """Of an operation and its `hold`: thousands are held, and each tells its run's tenant."""
     of_run = Run.objects.filter(pk=OuterRef("run")).values("tenant")[:1]
     return Coalesce("hold__tenant", Subquery(of_run), output_field=UUIDField())
+
+
+def is_unseen(user: User) -> Combinable:
+    """Whether the open hold of an operation, if it has one, is none of `access.visible_holds`."""
+    seen = access.in_visible_queues(user, "hold__")
+    if not seen:
+        return Value(False, output_field=BooleanField())
+    known = Q(hold__isnull=True) | seen
+    return Case(When(known, then=False), default=True, output_field=BooleanField())
 
 
 def age_place(column: str, now: datetime) -> Case:

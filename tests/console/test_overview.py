@@ -124,6 +124,24 @@ def test_it_looks_at_the_oldest_without_an_outcome_alone(
         assert page_at(owner).verdict.lead == f"{counted} operations have no known outcome."
 
 
+def test_what_is_held_in_queues_of_others_is_told_from_what_the_reader_finds_in_lists(
+    owner: Client, provider: Provider
+) -> None:
+    _, theirs, nobodys = sent_and_silent(3, provider)
+    queue = ReviewQueue.objects.create(slug="theirs", name="Theirs")
+    Hold.objects.filter(pk=theirs.pk).update(queue=queue)
+    Hold.objects.filter(pk=nobodys.pk).update(queue=None)
+    page = page_at(owner)
+    assert (page.verdict.lead, page.total) == ("3 operations have no known outcome.", 1)
+    assert page.verdict.text.startswith("2 are held in queues that you may not see.")
+    assert "1 held in the queues you may see" in owner.get(OVERVIEW).content.decode()
+    administers = Client()
+    administers.force_login(administrator())
+    page = page_at(administers)
+    assert page.total == 3
+    assert "may not see" not in page.verdict.text
+
+
 def test_what_was_never_sent_is_held_and_its_outcome_is_known(
     owner: Client, provider: Provider
 ) -> None:
