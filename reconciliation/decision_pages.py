@@ -80,6 +80,15 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class ProposalEnded:
+    """What was proposed last and came to nothing, and why: read before anybody decides anew."""
+
+    says: str
+    note: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class DecisionForm:
     """The form of a case that the reader may decide.
 
@@ -101,6 +110,7 @@ class DecisionForm:
     errors: dict[str, str] = field(default_factory=dict)
     draft_url: str = ""
     draft_saved_at: datetime | None = None
+    ended: ProposalEnded | None = None  # what was proposed before
 
     @property
     def takes_two(self) -> bool:
@@ -139,6 +149,7 @@ class Overtaken:
     title: str  # what was chosen
     note: str  # what was typed
     at: datetime
+    is_kept: bool = True  # as a draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +168,7 @@ class VerdictForm:
     note: str = ""
     typed_code: str = ""
     errors: dict[str, str] = field(default_factory=dict)
+    note_at_least: int = NOTE_AT_LEAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +197,11 @@ class ProposalShown:
     not_yours: str = ""
     seconds: tuple[str, ...] = ()
     form: VerdictForm | None = None
+
+    @property
+    def may_settle(self) -> bool:
+        """Whether the reader may confirm or refuse it."""
+        return self.form is not None and self.form.may == "settle"
 
 
 @dataclass(frozen=True, slots=True)

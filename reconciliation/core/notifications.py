@@ -21,6 +21,7 @@ class Kind(StrEnum):
     ASKED = "asked"
     REMINDER = "reminder"
     PROPOSED = "proposed"
+    NOT_CONFIRMED = "not_confirmed"
     DUE_SOON = "due_soon"
     OVERDUE = "overdue"
     WINDOW = "window"
@@ -38,6 +39,7 @@ OF_OPEN_HOLDS = frozenset(
         Kind.OPENED,
         Kind.ASSIGNED,
         Kind.PROPOSED,
+        Kind.NOT_CONFIRMED,
         Kind.ASKED,
         Kind.REMINDER,
         Kind.DUE_SOON,

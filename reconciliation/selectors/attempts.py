@@ -26,6 +26,11 @@ class Attempted:
     overtaken_by: AlreadyDecided | None = None
     of: Literal["decide", "second", "correct"] = "decide"
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether what was typed is kept as a draft; an answer without a note leaves nothing."""
+        return self.of != "second" or bool(self.draft.note.strip())
+
 
 NOTHING_ATTEMPTED = Attempted()
 

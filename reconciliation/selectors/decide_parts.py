@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -18,10 +18,10 @@ from reconciliation.decision_pages import (
     ProposalShown,
     Recorded,
 )
-from reconciliation.models import Decision, DecisionDraft
+from reconciliation.models import Decision, DecisionDraft, DecisionProposal
 from reconciliation.selectors.attempts import Attempted
 from reconciliation.selectors.forms_shown import correction_of, form_of, may_not_decide
-from reconciliation.selectors.two_people import proposal_shown
+from reconciliation.selectors.two_people import ended_before, proposal_shown
 from reconciliation.selectors.words import recorded
 from reconciliation.services.offers import Ground
 
@@ -44,9 +44,10 @@ def open_parts(
     evidence: tuple[EvidenceChoice, ...],
     attempted: Attempted,
     kept: DecisionDraft | None,
+    proposals: Sequence[DecisionProposal],
 ) -> DecideParts:
-    """Of an open hold; `kept` is what the reader has typed on it. While something is proposed on
-    it that still holds, there is no form."""
+    """Of an open hold; `kept` is what the reader has typed on it, `proposals` what was proposed on
+    the case, each with its end. While something is proposed that still holds, there is no form."""
     hold: Any = ground.hold
     hold.its_parts = ground.parts  # where `owner_of` reads it
     stands = standing_of(user, hold, ground.parts)
@@ -55,7 +56,7 @@ def open_parts(
     if not_yours or (proposal is not None and not proposal.is_void):
         return DecideParts(not_yours=not_yours, proposal=proposal)
     form = form_of(ground, options, evidence, attempted, kept)
-    return DecideParts(decide=form, proposal=proposal)
+    return DecideParts(decide=replace(form, ended=ended_before(hold, proposals)), proposal=proposal)
 
 
 def decided_parts(

@@ -25,6 +25,7 @@ from reconciliation.services.answers import code_of
 from reconciliation.services.offers import Ground, basis_digest
 
 ONLY_OWNERS = "You can read this case, but not decide it."
+ANSWER = "Your answer to the proposal"
 NAMED_OWNERS = 5
 WAYS_ON = {
     DecisionKind.APPLIED: "If a later step must not run, cancel the run. If the effect is not "
@@ -120,5 +121,6 @@ def overtaken(attempted: Attempted, now: datetime) -> Overtaken | None:
         message = f"{theirs.by} decided before you."
     elif isinstance(first.decision, DecisionProposal):
         theirs = proposed(first.decision)
-    title = DECISIONS.get(attempted.draft.kind, "No decision")
-    return Overtaken(message, theirs, title, attempted.draft.note, now)
+    draft = attempted.draft
+    title = ANSWER if attempted.of == "second" else DECISIONS.get(draft.kind, "No decision")
+    return Overtaken(message, theirs, title, draft.note, now, is_kept=attempted.is_kept)

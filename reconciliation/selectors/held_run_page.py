@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from reconciliation.core.states import HoldState
-from reconciliation.models import Decision, DecisionDraft, Hold
+from reconciliation.models import Decision, DecisionDraft, DecisionProposal, Hold
 from reconciliation.pages import BlockedStep, HeldRunPage
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
 from reconciliation.selectors.blocked import blocked_by
@@ -56,7 +56,8 @@ def held_run_page(
         *(entry for row in proposals for entry in proposal_entries(row)),
         *(decision_entry(row, now.tzinfo) for row in decisions),
     ]
-    parts = decide_parts(hold, around, decisions, user, attempted, next(iter(drafts), None))
+    kept = next(iter(drafts), None)
+    parts = decide_parts(hold, around, decisions, user, attempted, kept, proposals)
     return HeldRunPage(
         id=run.pk,
         title=title(hold),
@@ -88,6 +89,7 @@ def decide_parts(
     user: User,
     attempted: Attempted,
     kept: DecisionDraft | None,
+    proposals: Sequence[DecisionProposal],
 ) -> DecideParts:
     if hold.state != HoldState.OPEN:
         for decision in decisions:
@@ -96,7 +98,7 @@ def decide_parts(
     ground = ground_of(hold)
     ahead = ahead_of(hold.held_run, hold.held_run.step, *around)
     options = run_options(ground, user, drafted(attempted, kept), ahead)
-    return open_parts(ground, user, options, (), attempted, kept)
+    return open_parts(ground, user, options, (), attempted, kept, proposals)
 
 
 NOTHING_RUNS = "No step of it runs until someone decides."

@@ -43,6 +43,11 @@ OF_HOLDS = {
         "Needs a second person",
         "Somebody has proposed a decision. Nothing moves until somebody else confirms it.",
     ),
+    Kind.NOT_CONFIRMED: (
+        "Not confirmed",
+        "What you proposed does not count: it was refused, or what it rested on has changed. The "
+        "case waits for a decision again.",
+    ),
     Kind.DUE_SOON: ("Due soon", "A case is due soon, and nobody has decided it."),
     Kind.OVERDUE: ("Overdue", "A case is past its due time, and nobody has decided it."),
     Kind.WINDOW: (
@@ -59,6 +64,7 @@ COUNTED = {
     Kind.ASKED: "that ask you",
     Kind.REMINDER: "of your reminders",
     Kind.PROPOSED: "that need a second person",
+    Kind.NOT_CONFIRMED: "that you proposed and nobody confirmed",
     Kind.DUE_SOON: "due soon",
     Kind.OVERDUE: "overdue",
     Kind.WINDOW: "with a window that closes",
@@ -91,12 +97,14 @@ def notifications_of(message: Message) -> QuerySet[Notification]:
 
 
 def is_worth_telling(notification: Notification) -> bool:
-    hold = notification.hold
-    if hold is None or notification.kind not in OF_OPEN_HOLDS:
+    hold, kind = notification.hold, Kind(notification.kind)
+    if hold is None or kind not in OF_OPEN_HOLDS:
         return True
-    still_theirs = notification.kind != Kind.ASSIGNED or hold.assignee_id == notification.person_id
-    still_proposed = notification.kind != Kind.PROPOSED or hold.proposal_id is not None
-    return hold.state == HoldState.OPEN and still_theirs and still_proposed
+    still_theirs = kind != Kind.ASSIGNED or hold.assignee_id == notification.person_id
+    # Who has proposed anew since knows of it.
+    waits = hold.proposal_id is not None
+    as_told = {Kind.PROPOSED: waits, Kind.NOT_CONFIRMED: not waits}.get(kind, True)
+    return hold.state == HoldState.OPEN and still_theirs and as_told
 
 
 def visible(told: list[Notification], reader: User | None) -> list[Notification]:

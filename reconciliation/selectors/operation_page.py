@@ -13,6 +13,7 @@ from reconciliation.core.dashboard import page_of
 from reconciliation.core.decide import decide
 from reconciliation.core.facts import WAIT_SENTENCES, HoldReason, Wait, WaitReason
 from reconciliation.core.states import DecisionKind, EvidenceKind, OperationState
+from reconciliation.decision_pages import ProposalShown
 from reconciliation.models import Operation
 from reconciliation.pages import BlockedStep, OperationPage, Owner
 from reconciliation.selectors.attempts import NOTHING_ATTEMPTED, Attempted
@@ -69,7 +70,7 @@ def page_of_case(case: Case, attempted: Attempted = NOTHING_ATTEMPTED) -> Operat
     return OperationPage(
         id=operation.pk,
         title=operation.summary,
-        lede=lede(case),
+        lede=lede(case, parts.proposal),
         state=operation.state,
         outcome_unknown=outcome_unknown(case),
         provider=case.provider,
@@ -98,7 +99,7 @@ def page_of_case(case: Case, attempted: Attempted = NOTHING_ATTEMPTED) -> Operat
         provider_url=provider_url,
         result_url=page_of(operation.provider.dashboard_url, operation.resource),
         blocks=blocks(case),
-        people=people(case),
+        people=people(case, parts.proposal),
         record=record_of(case),
         decide=parts.decide,
         not_yours=parts.not_yours,
@@ -120,16 +121,22 @@ def decide_parts(case: Case, attempted: Attempted) -> DecideParts:
         return decided_parts(case.decisions, case.user, attempted, case.draft)
     ground = Ground(case.hold, case.facts, case.now, offers(case))
     options = options_of(case, drafted(attempted, case.draft))
-    return open_parts(ground, case.user, options, choices_of(case), attempted, case.draft)
+    choices = choices_of(case)
+    return open_parts(ground, case.user, options, choices, attempted, case.draft, case.proposals)
 
 
 # --- what it comes to -------------------------------------------------------------------------
 
 
-def lede(case: Case) -> str:
+def lede(case: Case, proposal: ProposalShown | None) -> str:
     """One plain sentence or two: what is known, and what is needed."""
     if case.hold is not None and case.state.is_settled:
         return f"{case.hold.message} Its run has gone on and is not moved by it."
+    if case.hold is not None and proposal is not None and not proposal.is_void:
+        return (
+            f"{case.hold.message} {proposal.by} proposed “{proposal.title}”: nothing moves until "
+            f"somebody else confirms it{waits_too(case)}."
+        )
     if case.hold is not None:
         return f"{case.hold.message} Nothing more is sent until someone decides{waits_too(case)}."
     if not case.state.is_settled:
@@ -266,13 +273,13 @@ def blocks(case: Case) -> tuple[BlockedStep, ...]:
     return blocked_by(BlockedStep(case.operation.step, "this operation", here=True), case.ahead)
 
 
-def people(case: Case) -> tuple[tuple[str, Owner], ...]:
+def people(case: Case, proposal: ProposalShown | None) -> tuple[tuple[str, Owner], ...]:
     if case.hold is None or case.hold.queue is None:
         return ()
     queue = case.hold.queue
     owners = [named(case.hold, owner, case.user) for owner in owners_of(case.hold)[:OWNERS_SHOWN]]
     roles = tuple(("Owns it" if owner.barred else "Can decide", owner) for owner in owners)
-    return (("Queue", Owner(queue.name, group=True)), *roles, *confirming(case))
+    return (("Queue", Owner(queue.name, group=True)), *roles, *confirming(case, proposal))
 
 
 def takes_two(case: Case) -> bool:
@@ -280,9 +287,10 @@ def takes_two(case: Case) -> bool:
     return case.hold is not None and needs_second(case.hold, DecisionKind.APPLIED)
 
 
-def confirming(case: Case) -> tuple[tuple[str, Owner], ...]:
-    """Who may confirm what the reader proposes, where it takes two: also that nobody may."""
+def confirming(case: Case, proposal: ProposalShown | None) -> tuple[tuple[str, Owner], ...]:
+    """Who may confirm what is proposed, else what the reader would propose, where it takes two:
+    also that nobody may."""
     if not takes_two(case):
         return ()
-    names = case.seconds.names or ("nobody else yet",)
+    names = (proposal.seconds if proposal else case.seconds.names) or ("nobody else yet",)
     return tuple(("Can confirm", Owner(name)) for name in names)

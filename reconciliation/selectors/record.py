@@ -137,7 +137,7 @@ def proposal_entries(row: DecisionProposal) -> Iterator[RecordEntry]:
         return
     state, lead = ENDS[ProposalEndKind(end.kind)]
     note = end.note if end.kind == ProposalEndKind.VOID else f"“{end.note}”" if end.note else ""
-    text = f"What {row.by_name} proposed is not done. {note}".strip()
+    text = f"What {row.by_name} proposed does not count. {note}".strip()
     yield RecordEntry(end.at, "decision", state, lead, text, end.by_name or SYSTEM)
 
 

@@ -11,9 +11,15 @@ from django.urls import reverse
 from reconciliation import access
 from reconciliation.core import standing
 from reconciliation.core.standing import Standing
-from reconciliation.core.states import DecisionKind
-from reconciliation.decision_pages import DecisionOption, Need, ProposalShown, VerdictForm
-from reconciliation.models import Hold
+from reconciliation.core.states import DecisionKind, ProposalEndKind
+from reconciliation.decision_pages import (
+    DecisionOption,
+    Need,
+    ProposalEnded,
+    ProposalShown,
+    VerdictForm,
+)
+from reconciliation.models import DecisionProposal, Hold
 from reconciliation.selectors.attempts import PAGES, Attempted, new_token, subject_of
 from reconciliation.selectors.words import DECISIONS, name_of
 from reconciliation.services.answers import code_of
@@ -95,6 +101,24 @@ def proposal_shown(
         seconds=seconds_of(hold, proposal.by).names,
         form=form,
     )
+
+
+def ended_before(hold: Hold, proposals: Sequence[DecisionProposal]) -> ProposalEnded | None:
+    """What was proposed last on `hold`, where it was refused or became void: whoever decides anew
+    reads why. `proposals` come with their ends, the oldest first."""
+    last = next((row for row in reversed(proposals) if row.hold_id == hold.pk), None)
+    end = getattr(last, "end", None)
+    if last is None or end is None or hold.proposal_id is not None:
+        return None
+    title = DECISIONS.get(last.kind, last.kind)
+    match end.kind:
+        case ProposalEndKind.REFUSED:
+            says = f"{end.by_name} refused what {last.by_name} proposed: “{title}”."
+            return ProposalEnded(says, f"“{end.note}”", end.at)
+        case ProposalEndKind.VOID:
+            says = f"What {last.by_name} proposed became void: “{title}”."
+            return ProposalEnded(says, end.note, end.at)
+    return None
 
 
 def verdict_form(hold: Hold, may: str, attempted: Attempted) -> VerdictForm:

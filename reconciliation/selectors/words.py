@@ -206,7 +206,9 @@ def both_names(decision: Decision) -> str:
 
 def proposed(proposal: DecisionProposal) -> Recorded:
     title = DECISIONS.get(proposal.kind, proposal.kind)
-    return Recorded(title, proposal.note, proposal.by_name, proposal.at, "proposed")
+    end = getattr(proposal, "end", None)
+    state = end.kind if end else "proposed"
+    return Recorded(title, proposal.note, proposal.by_name, proposal.at, state)
 
 
 def clock(at: datetime, zone: tzinfo | None = UTC) -> str:

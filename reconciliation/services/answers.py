@@ -86,18 +86,20 @@ def check_until(until: datetime | None) -> None:
 def check_verdict(hold: Hold, given: VerdictGiven) -> None:
     """As `check_answer`, for what ends a proposal: a refusal says why, a confirmation its case."""
     if given.verdict is Verdict.REFUSE:
-        check_note(given.note)
+        check_note(given.note, REFUSING)
     elif not is_storable(given.note.strip(), MAX_NOTE):
         raise InvalidDecision("note", f"Plain text of {MAX_NOTE:,} characters at most.")
     if given.verdict is Verdict.CONFIRM:
         check_code(hold, given.code)
 
 
-def check_note(note: str) -> None:
+DECIDING = f"Write a note of at least {MIN_NOTE} characters: who told you, and where."
+REFUSING = f"Say why you refuse it, in at least {MIN_NOTE} characters."
+
+
+def check_note(note: str, missing: str = DECIDING) -> None:
     if read_length(note) < MIN_NOTE:
-        raise InvalidDecision(
-            "note", f"Write a note of at least {MIN_NOTE} characters: who told you, and where."
-        )
+        raise InvalidDecision("note", missing)
     if not is_storable(note.strip(), MAX_NOTE):
         raise InvalidDecision("note", f"Plain text of {MAX_NOTE:,} characters at most.")
 

@@ -18,7 +18,7 @@ from reconciliation.core.states import DecisionKind, ProposalEndKind
 from reconciliation.models import DecisionProposal, Hold, ProposalEnd
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.offers import Ground, basis_of, what_was_shown
-from reconciliation.services.telling import tell_proposed
+from reconciliation.services.telling import tell_not_confirmed, tell_proposed
 
 if TYPE_CHECKING:
     from reconciliation.services.answers import Answer
@@ -109,6 +109,8 @@ def end(
     }
     actor = actor_of(by) if by else "system"
     add_entry(actor, f"proposal {kind}", subject_of(proposal), detail)
+    if kind in (ProposalEndKind.REFUSED, ProposalEndKind.VOID):
+        tell_not_confirmed(proposal)
     log.info("proposal.ended", hold=str(proposal.hold_id), end=str(kind))
     return ended
 

@@ -51,6 +51,12 @@ def tell_proposed(proposal: DecisionProposal, seconds: Iterable[User]) -> None:
         tell(Notification(kind=Kind.PROPOSED, cause=cause, hold=hold, rung=rung))
 
 
+def tell_not_confirmed(proposal: DecisionProposal) -> None:
+    """What somebody proposed was refused, or is void: they thought it was on its way."""
+    cause = f"not_confirmed:{proposal.pk}"
+    tell_person(Kind.NOT_CONFIRMED, cause, proposal.hold, proposal.by)
+
+
 def tell_assigned(hold: Hold, to: User, entry: int) -> None:
     """A case became somebody's by another's hand; `entry` is its number in the audit record."""
     tell_person(Kind.ASSIGNED, f"assigned:{entry}", hold, to)

@@ -42,7 +42,7 @@ class DecidedCase:
         id: of the operation or run.
         url: of its page.
         template: its whole page.
-        decided: the fragment that answers a recorded decision.
+        decided: the fragment that answers a recorded decision, or one that came first.
         context: its page as it is now, for a form that was attempted.
         hold: the hold of this case with an ID, None where it is another's.
     """
@@ -133,7 +133,8 @@ def answered(request: SignedIn, case: DecidedCase, posted: Posted) -> HttpRespon
         return overtaken(request, case, posted, error)
     if not request.htmx:
         return SeeOther(f"{case.url}#record")
-    return render(request, case.decided, case.context(NOTHING_ATTEMPTED))
+    context = case.context(NOTHING_ATTEMPTED) | {"recorded": True}
+    return render(request, case.decided, context)
 
 
 def refused(
@@ -141,20 +142,21 @@ def refused(
 ) -> HttpResponse:
     """422: nothing was recorded; what was typed stays, with what to mend."""
     attempted = Attempted(posted.form.draft(), errors, of=posted.of)
-    return answer_with(request, case, attempted, HTTPStatus.UNPROCESSABLE_ENTITY)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    return answer_with(request, case, attempted, "reconciliation/_decide.html", status)
 
 
 def overtaken(
     request: SignedIn, case: DecidedCase, posted: Posted, first: AlreadyDecided
 ) -> HttpResponse:
-    """409: theirs is in force, shown beside what was typed."""
+    """409: theirs is in force, shown beside what was typed, with all that moved by it."""
     attempted = Attempted(posted.form.draft(), overtaken_by=first, of=posted.of)
-    return answer_with(request, case, attempted, HTTPStatus.CONFLICT)
+    return answer_with(request, case, attempted, case.decided, HTTPStatus.CONFLICT)
 
 
 def answer_with(
-    request: SignedIn, case: DecidedCase, attempted: Attempted, status: HTTPStatus
+    request: SignedIn, case: DecidedCase, attempted: Attempted, fragment: str, status: HTTPStatus
 ) -> HttpResponse:
     drafts.keep(request.user, case.id, attempted.draft.typed)
-    template = "reconciliation/_decide.html" if request.htmx else case.template
+    template = fragment if request.htmx else case.template
     return render(request, template, case.context(attempted), status=status)

@@ -79,8 +79,8 @@ KINDS = {
                 Right("second", "Second", "confirm or refuse what others have proposed"),
                 SET_UP,
             ),
-            "A case is shown to those alone who may see its tenant too. Owners get View, Decide "
-            "and Assign, and lose them when they are owners no more.",
+            "A case is shown to those alone who may see its tenant too. Owners get View, "
+            "Decide, Assign and Second, and lose them when they are owners no more.",
         ),
         Kind(
             "provider",

@@ -7,7 +7,7 @@ shown as text. Nothing here reads the clock when the page gives its own `now`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from uuid import UUID
 
@@ -165,6 +165,7 @@ def _exact(at: datetime) -> str:
 
 
 # Styles that do not move as time goes by.
+SECOND = timedelta(seconds=1)
 CLOCKS: dict[str, Callable[[datetime], str]] = {
     "clock": lambda at: f"{at:%H:%M:%S}",
     "exact": _exact,
@@ -185,8 +186,10 @@ def _relative(at: datetime, now: datetime, style: str) -> str:
             return f"{age(now - at)} old"
         case "due":
             return f"in {age(at - now)}" if at > now else f"{age(now - at)} late"
-        case _:
-            return f"in {age(at - now)}" if at > now else f"{age(now - at)} ago"
+        case _ if at - now >= SECOND:
+            return f"in {age(at - now)}"
+        case _:  # what was written an instant after the page's own now is not to come
+            return f"{age(now - at)} ago"
 
 
 register.filter("age", age)

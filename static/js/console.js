@@ -87,8 +87,8 @@
     if (style === "age") return age(since);
     if (style === "left") return age(-since);
     if (style === "old") return `${age(since)} old`;
-    if (since < 0) return `in ${age(-since)}`;
-    return `${age(since)} ${style === "due" ? "late" : "ago"}`;
+    if (style === "due") return since < 0 ? `in ${age(-since)}` : `${age(since)} late`;
+    return since <= -1000 ? `in ${age(-since)}` : `${age(since)} ago`;
   };
 
   // A time of day with its zone: "04:12 CET". An empty zone is the browser's own.

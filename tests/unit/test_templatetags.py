@@ -59,6 +59,8 @@ def test_how_long_a_machine_took(length: timedelta, text: str) -> None:
     [
         ("ago", -11_220, "3 h 7 min ago"),
         ("ago", 3120, "in 52 min"),
+        ("ago", 1, "in 1 s"),
+        ("ago", 0.4, "0 s ago"),  # written an instant after the page read its clock
         ("due", 3120, "in 52 min"),
         ("due", -3120, "52 min late"),
         ("age", -11_220, "3 h 7 min"),
