@@ -176,7 +176,7 @@ def cancelled(claim: Claim) -> Result | None:
 def end_with(run: UUID, by: str) -> None:
     """A run ends because somebody asked for it: so does what it has open, and what it started."""
     ask_to_end(Run.objects.filter(parent=run), by)
-    close_all([run], by)
+    close_all({run: by})
 
 
 def too_many_losses(claim: Claim) -> Result | None:
