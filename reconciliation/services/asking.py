@@ -45,7 +45,7 @@ def ask_for(operation: Operation, user: User) -> bool:
     """
     failpoint("before_ask")
     with transaction.atomic():
-        Operation.objects.select_for_update(of=("self",)).get(pk=operation.pk)
+        Operation.objects.select_for_update(of=("self",), no_key=True).get(pk=operation.pk)
         hold = Hold.objects.filter(operation=operation, state=HoldState.OPEN).first()
         if hold is not None:
             access.ensure_may_review(user, hold)

@@ -65,7 +65,11 @@ def assign(
     """
     failpoint("before_assign")
     with transaction.atomic():
-        hold = Hold.objects.select_for_update(of=("self",)).select_related("queue").get(pk=hold_id)
+        hold = (
+            Hold.objects.select_for_update(of=("self",), no_key=True)
+            .select_related("queue")
+            .get(pk=hold_id)
+        )
         ensure_assignable(hold, to, by)
         wanted = to.pk if to else None
         if hold.assignee_id == wanted:

@@ -247,7 +247,7 @@ def proposal_for(operation: Operation) -> Proposal | None:
     if operation.proposal_id is None:
         return None
     root = Proposal.objects.values_list("root", flat=True).get(pk=operation.proposal_id)
-    rows = Proposal.objects.select_for_update(of=("self",)).filter(root=root)
+    rows = Proposal.objects.select_for_update(of=("self",), no_key=True).filter(root=root)
     return rows.order_by("-id")[0]
 
 

@@ -47,7 +47,7 @@ class EventHolds:
     def close(self, events: Collection[UUID], why: str, by: str) -> None:
         """All holds before the first entry: whoever has a hold may be waiting for the record."""
         open_ones = Hold.objects.filter(event__in=events, state=HoldState.OPEN).order_by("pk")
-        held = list(open_ones.select_for_update().values_list("pk", "event"))
+        held = list(open_ones.select_for_update(no_key=True).values_list("pk", "event"))
         Hold.objects.filter(pk__in=[pk for pk, _ in held]).update(
             state=HoldState.CLOSED, closed_at=Now(), version=F("version") + 1
         )

@@ -66,7 +66,7 @@ def locked_state(operation: Operation) -> OperationState:
     once the second one finds the first, and whoever settles it meanwhile finds them
     (`ensure_nothing_new`) or is found to have settled it.
     """
-    rows = Operation.objects.select_for_update().filter(pk=operation.pk)
+    rows = Operation.objects.select_for_update(no_key=True).filter(pk=operation.pk)
     return OperationState(rows.values_list("state", flat=True).get())
 
 
@@ -149,7 +149,9 @@ def why_closed(hold: Hold) -> str:
 
 def close_by_proof(operation: Operation) -> bool:
     """Close the open hold of an operation whose outcome was proven; False when it has none."""
-    hold = Hold.objects.filter(operation=operation, state=HoldState.OPEN).first()
+    # Locked before the audit record, for which whoever has it may be waiting.
+    open_ones = Hold.objects.filter(operation=operation, state=HoldState.OPEN)
+    hold = open_ones.select_for_update(no_key=True).first()
     if hold is None:
         return False
     holds = Hold.objects.filter(pk=hold.pk, state=HoldState.OPEN)
@@ -168,4 +170,4 @@ def ensure_moved(moved: bool) -> None:
 
 def run_of(operation: Operation) -> Run:
     """The operation's run, locked before the operation (lock order)."""
-    return Run.objects.select_for_update().get(pk=operation.run_id)
+    return Run.objects.select_for_update(no_key=True).get(pk=operation.run_id)

@@ -149,7 +149,7 @@ def ensure_held(claim: Claim) -> None:
 def lock_held(claim: Claim) -> Run:
     """As `ensure_held`, and return the run, with no more than whether its end was asked for."""
     held = (
-        Run.objects.select_for_update()
+        Run.objects.select_for_update(no_key=True)
         .filter(
             pk=claim.run,
             state=RunState.RUNNING,

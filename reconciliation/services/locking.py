@@ -23,17 +23,17 @@ def locked(hold_id: UUID) -> Hold:
     run_id = Hold.objects.values_list("run_id", flat=True).get(pk=hold_id)
     if run_id is None:
         raise NotAllowed(OF_AN_EVENT)
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
     operation_id = Hold.objects.values_list("operation_id", flat=True).get(pk=hold_id)
     operation = None
     if operation_id is not None:
         operation = (
-            Operation.objects.select_for_update(of=("self",))
+            Operation.objects.select_for_update(of=("self",), no_key=True)
             .select_related(*WITH_PROVIDER)
             .get(pk=operation_id)
         )
     hold = (
-        Hold.objects.select_for_update(of=("self",))
+        Hold.objects.select_for_update(of=("self",), no_key=True)
         .select_related("queue", "proposal__by")
         .get(pk=hold_id)
     )

@@ -141,7 +141,7 @@ def follow(operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
     with transaction.atomic():
         run = run_of(operation)
         operation = (
-            Operation.objects.select_for_update(of=("self",))
+            Operation.objects.select_for_update(of=("self",), no_key=True)
             .select_related(*WITH_PROVIDER)
             .get(pk=operation.pk)
         )

@@ -42,8 +42,10 @@ class Renewals:
         found = held.values_list("operation__run_id", flat=True).first()
         if found is None:
             return
-        run = Run.objects.select_for_update().get(pk=found)
-        locked = held.filter(operation__run=run).select_for_update(of=("self", "operation"))
+        run = Run.objects.select_for_update(no_key=True).get(pk=found)
+        locked = held.filter(operation__run=run).select_for_update(
+            of=("self", "operation"), no_key=True
+        )
         hold = locked.select_related("operation").first()
         if hold is None or hold.operation is None:
             return  # it was decided meanwhile

@@ -3,7 +3,9 @@ closed when it is, or does."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from uuid import UUID
 
 from django.db.models import F, Q
@@ -28,14 +30,17 @@ class OpenParts:
         )
         return dict(sent.order_by("-pk").values_list("run_id", "summary"))
 
-    def close(self, runs: Collection[UUID], by: str) -> None:
+    def close(self, runs: Mapping[UUID, str]) -> None:
         """Give up what was only meant, and close the holds: `runs` end in this transaction."""
         meant = Operation.objects.filter(run__in=runs, state=OperationState.INTENDED)
-        for operation in meant.order_by("pk"):
+        given_up = list(meant.order_by("pk"))
+        for operation in given_up:
             ensure_moved(Operation.objects.move(operation, OperationState.ABANDONED, due_at=None))
-            subject = f"operation:{operation.pk}"
+        holds = locked_holds(runs.keys())
+        for operation in given_up:
+            subject, by = f"operation:{operation.pk}", runs[operation.run_id]
             add_entry("system", "abandoned: its run was cancelled", subject, {"by": by})
-        close_open_holds(runs, by, "the run was cancelled")
+        close_holds(holds, runs, "the run was cancelled")
 
     def operations(self, runs: Collection[UUID]) -> dict[UUID, list[KnownOperation]]:
         """The writes of `runs` that are not settled, and those of where each run stands."""
@@ -50,18 +55,25 @@ class OpenParts:
 
     def close_holds(self, run: UUID, by: str, why: str) -> None:
         """Close the holds of the run itself; what is held of an operation stays with it."""
-        close_open_holds([run], by, why, Q(operation=None))
+        close_holds(locked_holds([run], operation=None), {run: by}, why)
 
 
-def close_open_holds(runs: Collection[UUID], by: str, why: str, which: Q | None = None) -> None:
-    holds = Hold.objects.filter(which or Q(), run__in=runs, state=HoldState.OPEN)
+def locked_holds(runs: Collection[UUID], **which: None) -> list[Hold]:
+    """The open holds of `runs`, locked: all of them before the first entry of the audit record, for
+    which whoever has one of them may be waiting."""
+    holds = Hold.objects.filter(run__in=runs, state=HoldState.OPEN, **which)
     # What contradicts a settled operation is to be looked at, however its run ends.
-    holds = holds.exclude(reason=CONFLICT_LATER)
-    closed: dict[UUID, list[str]] = {}
-    for run, hold in holds.order_by("run_id", "pk").values_list("run_id", "pk"):
-        closed.setdefault(run, []).append(str(hold))
-    if closed:
-        end_as_void(holds, f"The hold was closed: {why}.")
-        holds.update(state=HoldState.CLOSED, closed_at=Now())
-    for run, pks in closed.items():
-        add_entry("system", f"hold closed: {why}", f"run:{run}", {"by": by, "holds": pks})
+    holds = holds.exclude(reason=CONFLICT_LATER).order_by("run_id", "pk")
+    return list(holds.select_for_update(no_key=True))
+
+
+def close_holds(holds: Sequence[Hold], asked_by: Mapping[UUID, str], why: str) -> None:
+    """Close `holds`, which are locked, on record."""
+    if not holds:
+        return
+    closing = Hold.objects.filter(pk__in=[hold.pk for hold in holds])
+    end_as_void(closing, f"The hold was closed: {why}.")
+    closing.update(state=HoldState.CLOSED, closed_at=Now())
+    for run, of_run in groupby(holds, attrgetter("run_id")):
+        detail = {"by": asked_by[run], "holds": [str(hold.pk) for hold in of_run]}
+        add_entry("system", f"hold closed: {why}", f"run:{run}", detail)

@@ -51,7 +51,11 @@ def wake(hold_id: UUID, by: User) -> bool:
 def set_snoozed(hold_id: UUID, by: User, until: datetime | None, bulk: UUID | None) -> bool:
     failpoint("before_snooze")
     with transaction.atomic():
-        hold = Hold.objects.select_for_update(of=("self",)).select_related("queue").get(pk=hold_id)
+        hold = (
+            Hold.objects.select_for_update(of=("self",), no_key=True)
+            .select_related("queue")
+            .get(pk=hold_id)
+        )
         refused = why_not_snooze(
             is_open=hold.state == HoldState.OPEN,
             may_decide=access.may_decide(by, hold),

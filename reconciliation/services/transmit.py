@@ -14,6 +14,7 @@ A worker that dies between the two leaves a row that says `sending`; the next at
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -45,6 +46,7 @@ from reconciliation.services.records import add_record_evidence, compare_record
 from workflows.failpoints import failpoint
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
+from workflows.services.taken_back import again_if_taken_back
 
 log = structlog.get_logger(__name__)
 
@@ -180,14 +182,10 @@ def record(
     if proves.state is TransmissionState.ACKNOWLEDGED and outcome.record is None:
         proves = UNKNOWN  # a yes that shows nothing proves nothing
     comparison = compare_record(operation, outcome.record)
-    with transaction.atomic():
-        now = database_now()
-        in_time = close(transmission, outcome, proves, now)
-        add_answer_evidence(operation, transmission, outcome, proves, comparison, now)
-        if in_time:
-            follow(operation, transmission, proves, comparison)
-        else:
-            bring_forward(operation)
+    # An answer comes once: what was lost of it would be a person's to find out.
+    in_time = again_if_taken_back(
+        partial(write_answer, operation, transmission, outcome, proves, comparison, operation.state)
+    )
     log.info(
         "transmission.ended",
         operation=str(operation.pk),
@@ -196,6 +194,32 @@ def record(
         phase=outcome.report.phase,
         in_time=in_time,
     )
+
+
+def write_answer(
+    operation: Operation,
+    transmission: Transmission,
+    outcome: Transmitted,
+    proves: Classification,
+    comparison: Comparison | None,
+    state: str,
+) -> bool:
+    """Write it down in one transaction; False when another attempt has taken over.
+
+    Args:
+        state: of the operation, as it is on record. An earlier try that was taken back has moved
+            it here, and only here.
+    """
+    operation.state = state
+    with transaction.atomic():
+        now = database_now()
+        in_time = close(transmission, outcome, proves, now)
+        add_answer_evidence(operation, transmission, outcome, proves, comparison, now)
+        if in_time:
+            follow(operation, transmission, proves, comparison)
+        else:
+            bring_forward(operation)
+    return in_time
 
 
 def close(

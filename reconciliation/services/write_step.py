@@ -368,7 +368,7 @@ def drop(claim: Claim, operation: Operation, facts: Facts) -> kinds.Cancel:
     def dropped() -> None:
         ensure_moved(Operation.objects.move(operation, OperationState.INTENDED))
         ensure_nothing_new(operation, facts)
-        close_all([claim.run], by)  # it closes what is only intended
+        close_all({claim.run: by})  # it closes what is only intended
 
     return kinds.Cancel(by, also=dropped)
 

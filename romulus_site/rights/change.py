@@ -65,7 +65,7 @@ def set_rights(
     """
     kind = kind_of(subject)
     # One at a time, so that the record's before and after are true.
-    type(subject).objects.select_for_update().get(pk=subject.pk)
+    type(subject).objects.select_for_update(no_key=True).get(pk=subject.pk)
     if wanted - set(kind.codenames):
         raise RightsRefused("There is no such right on this object.")
     present = direct_rights(subject, holder)

@@ -31,7 +31,16 @@ OUTAGE = re.compile(
 COLLISION = re.compile(r"deadlock detected|could not serialize")
 TRACEBACK = "Traceback (most recent call last):"
 # Logged before there was a traceback: events that say that something of Romulus itself failed.
-ALARMS = frozenset({"step.crashed", "contract.contradicted", "transmission.crashed"})
+# What was taken back was tried again, and is a finding all the same: the order of locks is one.
+ALARMS = frozenset(
+    {
+        "step.crashed",
+        "contract.contradicted",
+        "transmission.crashed",
+        "step.taken_back",
+        "transaction.taken_back",
+    }
+)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ SERVICES = [
     for path in (ROOT / app / "services").glob("*.py")
 ]
 # Their failpoints are in `send` and in `carry_out_item`, around them.
-ELSEWHERE = {"transmit.begin", "transmit.record", "bulk.do_once"}
+ELSEWHERE = {"transmit.begin", "transmit.write_answer", "bulk.do_once"}
 # What an administrator sets up is neither the execution record nor the ledger; nor is what a
 # rehearsal shows, which is what a provider is trusted for, nor a view that somebody keeps, nor the
 # end of what people were told long ago.

@@ -63,6 +63,7 @@ def test_what_was_cut_off_by_a_kill_is_passed_over() -> None:
     assert list(troubles_of("worker-1.log", "an ordinary line\n")) == []
 
 
-def test_an_alarm_without_a_traceback_is_a_finding() -> None:
-    line = json.dumps({"event": "contract.contradicted", "level": "error"})
-    assert [each.event for each in troubles_of("worker-1.log", line)] == ["contract.contradicted"]
+@pytest.mark.parametrize("event", ["contract.contradicted", "step.taken_back"])
+def test_an_alarm_without_a_traceback_is_a_finding(event: str) -> None:
+    line = json.dumps({"event": event, "level": "error"})
+    assert [each.event for each in troubles_of("worker-1.log", line)] == [event]

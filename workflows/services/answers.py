@@ -115,8 +115,10 @@ def check_note(given: Given) -> None:
 def locked(proposal: Proposal) -> Proposal:
     """Lock what an event of it is matched under, its run and the proposal, in that order."""
     lock_matching(proposal.tenant_id, [APPROVAL_EVENT], str(proposal.pk))
-    Run.objects.select_for_update().only("pk").get(pk=proposal.run_id)
-    rows = Proposal.objects.select_for_update(of=("self",)).select_related("tenant", "run")
+    Run.objects.select_for_update(no_key=True).only("pk").get(pk=proposal.run_id)
+    rows = Proposal.objects.select_for_update(of=("self",), no_key=True).select_related(
+        "tenant", "run"
+    )
     return rows.get(pk=proposal.pk)
 
 

@@ -199,7 +199,7 @@ def propose(claim: Claim, proposal: Proposal, asking: Asking, verdict: Verdict) 
 def look(claim: Claim, proposal_id: UUID) -> Result | None:
     """Take in what was answered elsewhere, and say how the run goes on. The caller has the locks
     and the run."""
-    proposal = Proposal.objects.select_for_update().get(pk=proposal_id)
+    proposal = Proposal.objects.select_for_update(no_key=True).get(pk=proposal_id)
     if proposal.state == ProposalState.OPEN:
         take_in_events(proposal)
     if proposal.state == ProposalState.OPEN:

@@ -25,7 +25,11 @@ def changes_of(
     columns = {field.name: field for field in instance._meta.concrete_fields}
     named = [name for name in fields if name in columns]
     kind: Any = type(instance)
-    row = kind._base_manager.select_for_update(of=("self",)).filter(pk=instance.pk).first()
+    row = (
+        kind._base_manager.select_for_update(of=("self",), no_key=True)
+        .filter(pk=instance.pk)
+        .first()
+    )
     before = {name: value_of(row, name) for name in named} if row is not None else {}
     after = {name: value_of(instance, name) for name in named}
     changes = changes_between(before, after, sealed=sealed)

@@ -67,7 +67,7 @@ def look_at_parent(parent: UUID | None) -> None:
         return
     failpoint("before_look")
     with transaction.atomic():
-        locked = Run.objects.select_for_update(skip_locked=True)
+        locked = Run.objects.select_for_update(skip_locked=True, no_key=True)
         run = locked.filter(pk=parent, state=RunState.WAITING).first()
         if run is not None:
             look(run)
@@ -125,7 +125,7 @@ def ask_to_end(children: QuerySet[Run], by: str) -> None:
     Locked in the order of their IDs, as whoever gives an event to several runs locks them.
     """
     going_on = children.filter(finished_at=None, cancel_asked_at=None)
-    locked = going_on.order_by("pk").select_for_update().values("pk")
+    locked = going_on.order_by("pk").select_for_update(no_key=True).values("pk")
     Run.objects.filter(pk__in=locked, finished_at=None, cancel_asked_at=None).update(
         cancel_asked_at=Now(), cancel_asked_by=by
     )

@@ -44,10 +44,11 @@ def end(runs: Sequence[Run]) -> list[Run]:
     Attempt.objects.bulk_create(
         [interrupted(run) for run in ending if run.state == RunState.RUNNING]
     )
-    for by in sorted({run.cancel_asked_by for run in ending}):
-        asked = [run.pk for run in ending if run.cancel_asked_by == by]
+    asked_by = {run.pk: run.cancel_asked_by for run in ending}
+    for by in sorted(set(asked_by.values())):
+        asked = [run for run, who in asked_by.items() if who == by]
         ask_to_end(Run.objects.filter(parent__in=asked), by)
-        close_all(asked, by)
+    close_all(asked_by)
     for run in ending:
         failure = why_cancelled(run.cancel_asked_by)
         moved = Run.objects.move(run, RunState.CANCELLED, failure=failure)
@@ -103,7 +104,7 @@ def carry_out(runs: Sequence[UUID]) -> int:
     failpoint("before_end")
     with transaction.atomic():
         asked = Run.objects.filter(pk__in=runs, finished_at=None, cancel_asked_at__isnull=False)
-        ended = end(list(asked.order_by("pk").select_for_update(skip_locked=True)))
+        ended = end(list(asked.order_by("pk").select_for_update(skip_locked=True, no_key=True)))
     failpoint("after_end")
     for parent in dict.fromkeys(run.parent_id for run in ended):
         look_at_parent(parent)

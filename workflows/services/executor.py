@@ -13,7 +13,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.transaction import TransactionManagementError
 
 from workflows.core.at_work import AtWork, at_work
@@ -54,9 +54,14 @@ from workflows.services.pauses import is_paused
 from workflows.services.run_holds import open_run_hold
 from workflows.services.run_view import RunView
 from workflows.services.settling import asked_by, close_all, unsettled, why_cancelled
+from workflows.services.taken_back import TRIES, was_taken_back
 from workflows.sql import fetch
 
 log = structlog.get_logger(__name__)
+
+Settled = tuple[Claim | None, bool]
+"""The claim on the next step, if any; whether the run has stopped here: it has ended or is held."""
+NOTHING: Settled = (None, False)
 
 # A worker goes on with what else is due for this long before it looks at its messages again.
 BACKLOG_SECONDS = 5.0
@@ -95,28 +100,44 @@ def take_step(claim: Claim, keeper: Keeper) -> Claim | None:
     keeper.begin(claim.attempt, claim.step.timeout.total_seconds())
     before = at_work.set(AtWork(claim.run, claim.attempt, claim.step.name))
     try:
-        return settle_or_hold(claim, keeper)
+        following, has_stopped = settle_or_hold(claim, keeper)
+        if has_stopped:
+            # After the commit, whatever it was part of: a parent is locked before its children.
+            look_at_parent(claim.parent)
+        return following
     finally:
         at_work.reset(before)
         keeper.end(claim.attempt)
 
 
-def settle_or_hold(claim: Claim, keeper: Keeper) -> Claim | None:
+def settle_or_hold(claim: Claim, keeper: Keeper) -> Settled:
     """Execute and commit. An error of Romulus itself is for a person: neither a failed step, nor a
     failed write, nor a silent stop."""
     result: Result | None = None
+    times_taken_back = 0
     try:
         if claim.step.atomic and not claim.cancelling:
-            return take_atomic_step(claim, keeper)
+            result, settled = take_atomic_step(claim, keeper)
+            if settled is not None:
+                return settled
         while True:
-            result = cancelled(claim) or too_many_losses(claim) or execute(claim)
             try:
+                result = result or worked_out(claim)
                 return settle(claim, result, keeper)
             except Overtaken:
                 log.info("step.overtaken", step=claim.step.name)
+                result = None
+            except OperationalError as error:
+                times_taken_back += 1
+                if times_taken_back == TRIES or not was_taken_back(error):
+                    raise
+                log.warning("step.taken_back", step=claim.step.name, error=describe(error))
+                if claim.step.kind in handlers:
+                    # By what is committed: what it had written is not, whatever it remembers.
+                    result = None
     except LostOwnership:
         refused(claim, result)
-        return None
+        return NOTHING
     except OUTAGE:
         raise
     except Exception as error:
@@ -126,7 +147,11 @@ def settle_or_hold(claim: Claim, keeper: Keeper) -> Claim | None:
             return settle(claim, crashed, keeper)
         except LostOwnership:
             refused(claim, None)
-            return None
+            return NOTHING
+
+
+def worked_out(claim: Claim) -> Result:
+    return cancelled(claim) or too_many_losses(claim) or execute(claim)
 
 
 def refused(claim: Claim, result: Result | None) -> None:
@@ -151,7 +176,7 @@ def cancelled(claim: Claim) -> Result | None:
 def end_with(run: UUID, by: str) -> None:
     """A run ends because somebody asked for it: so does what it has open, and what it started."""
     ask_to_end(Run.objects.filter(parent=run), by)
-    close_all([run], by)
+    close_all({run: by})
 
 
 def too_many_losses(claim: Claim) -> Result | None:
@@ -199,18 +224,21 @@ def storable(claim: Claim, value: object) -> Result:
     return Done(plain)
 
 
-def take_atomic_step(claim: Claim, keeper: Keeper) -> Claim | None:
+def take_atomic_step(claim: Claim, keeper: Keeper) -> tuple[Result, Settled | None]:
     """A step whose own writes to this database commit together with its checkpoint, or not at all.
 
     The run's row is touched last, so that the lease can be renewed while the step works.
+
+    Returns:
+        What came of it; and None with it, where it is still to be settled.
     """
-    following = None
+    settled = NOTHING
     try:
         with transaction.atomic():
             let_compute(claim)
             result = too_many_losses(claim) or execute(claim)
             if isinstance(result, Done):
-                following = settle_done(claim, result, keeper)
+                settled = settle_done(claim, result, keeper)
             else:
                 transaction.set_rollback(True)
     except OutputNotKept as error:
@@ -218,10 +246,15 @@ def take_atomic_step(claim: Claim, keeper: Keeper) -> Claim | None:
     except (IntegrityError, TransactionManagementError) as error:
         # The commit was refused for what the step wrote, or it went on after such an error.
         result = after_failure(claim, error)
+    except OperationalError as error:
+        if not was_taken_back(error):
+            raise
+        # As if a statement of its own had been the victim.
+        result = after_failure(claim, error)
     if isinstance(result, Done):
         failpoint("after_atomic", claim.step.name)
-        return following
-    return settle(claim, result, keeper)
+        return result, settled
+    return result, None
 
 
 def let_compute(claim: Claim) -> None:
@@ -239,8 +272,8 @@ def let_compute(claim: Claim) -> None:
 # --- writing what came of it ------------------------------------------------------------------
 
 
-def settle(claim: Claim, result: Result, keeper: Keeper) -> Claim | None:
-    """Write the result in one transaction; return the claim on the next step, if any."""
+def settle(claim: Claim, result: Result, keeper: Keeper) -> Settled:
+    """Write the result in one transaction."""
     if isinstance(result, Decide):
         return settle_decided(claim, result, keeper)
     if isinstance(result, Done):
@@ -267,23 +300,21 @@ def settle(claim: Claim, result: Result, keeper: Keeper) -> Claim | None:
             )
         case Cancel(by, also):
             release(claim, RunState.CANCELLED, failure=why_cancelled(by), also=also)
-    if not isinstance(result, Again | Park):
-        look_at_parent(claim.parent)
-    return None
+    return None, not isinstance(result, Again | Park)
 
 
-def settle_decided(claim: Claim, undecided: Decide, keeper: Keeper) -> Claim | None:
+def settle_decided(claim: Claim, undecided: Decide, keeper: Keeper) -> Settled:
     """Decide and write in one transaction, under its locks; they come before the run's."""
-    following = None
+    settled = NOTHING
     failpoint("before_decide", claim.step.name)
     with transaction.atomic():
         fetch("lock_matching", {"keys": undecided.keys})
         hold(claim)
         result = undecided.decide()
         if result is not None:
-            following = settle(claim, result, keeper)
+            settled = settle(claim, result, keeper)
     failpoint("after_decide", claim.step.name)
-    return settle(claim, execute(claim), keeper) if result is None else following
+    return settle(claim, execute(claim), keeper) if result is None else settled
 
 
 def not_kept(error: OutputNotKept) -> Hold:
@@ -291,7 +322,7 @@ def not_kept(error: OutputNotKept) -> Hold:
     return Hold("output_not_kept", str(error))
 
 
-def settle_done(claim: Claim, done: Done, keeper: Keeper) -> Claim | None:
+def settle_done(claim: Claim, done: Done, keeper: Keeper) -> Settled:
     """Commit the output and go on. Raises `OutputNotKept` with nothing committed."""
     output = kept(claim, done)
     workflow = claim.workflow
@@ -302,12 +333,9 @@ def settle_done(claim: Claim, done: Done, keeper: Keeper) -> Claim | None:
     )
     go_on = keeper.may_claim() and not is_paused(workflow.name, claim.tenant)
     next_claim = commit_step(claim, output, following, go_on=go_on, also=done.also)
-    if next_claim is None:
-        if following is None:
-            look_at_parent(claim.parent)
-        else:
-            hints.run_is_ready(claim.run)
-    return next_claim
+    if next_claim is None and following is not None:
+        hints.run_is_ready(claim.run)
+    return next_claim, following is None
 
 
 def kept(claim: Claim, done: Done) -> Kept:

@@ -162,7 +162,9 @@ def move(plan: Plan, moves: Moves, into: Workflow, by: str) -> bool:
 
 
 def locked(run: UUID) -> Run | None:
-    unfinished = Run.objects.select_for_update(of=("self",)).filter(finished_at__isnull=True)
+    unfinished = Run.objects.select_for_update(of=("self",), no_key=True).filter(
+        finished_at__isnull=True
+    )
     return with_parents(unfinished).filter(pk=run).first()
 
 

@@ -22,8 +22,9 @@ class Open(Protocol):
     def unsettled(self, runs: Collection[UUID]) -> Mapping[UUID, str]:
         """Say in a few words what of each of `runs` must be settled first; no word: nothing."""
 
-    def close(self, runs: Collection[UUID], by: str) -> None:
-        """`runs` end now, in this transaction: close what was only meant, and what waits."""
+    def close(self, runs: Mapping[UUID, str]) -> None:
+        """`runs` end now, in this transaction, each by the wish of whom it is mapped to: close what
+        was only meant, and what waits."""
 
     def operations(self, runs: Collection[UUID]) -> Mapping[UUID, Sequence[KnownOperation]]:
         """Of each of `runs` that has any: the writes that are not settled, and those of the step
@@ -62,11 +63,17 @@ def unsettled_of(runs: Collection[UUID]) -> Mapping[UUID, str]:
     return found
 
 
-def close_all(runs: Collection[UUID], by: str) -> None:
-    """Close what is open of runs that end now, in the caller's transaction."""
-    cancel_open(runs)
+def close_all(runs: Mapping[UUID, str]) -> None:
+    """Close what is open of runs that end now, in the caller's transaction.
+
+    All of them in one call: when it comes back the audit record may be locked, which is the last.
+
+    Args:
+        runs: with who asked for the end of each.
+    """
+    cancel_open(runs.keys())
     for each in _registered:
-        each.close(runs, by)
+        each.close(runs)
 
 
 def operations_of(runs: Collection[UUID]) -> Mapping[UUID, Sequence[KnownOperation]]:

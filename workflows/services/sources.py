@@ -119,7 +119,7 @@ def add_secret(
         InvalidSource: says by field what is wrong; never the value.
     """
     # Two administrators at once: the second sees what the first has added.
-    EventSource.objects.select_for_update().get(pk=source.pk)
+    EventSource.objects.select_for_update(no_key=True).get(pk=source.pk)
     now = database_now()
     scheme = Scheme(source.scheme)
     made = make(scheme) if not value and scheme not in GIVEN_BY_SENDER else None

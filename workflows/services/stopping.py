@@ -52,7 +52,7 @@ def cancel_run(run_id: UUID, *, by: str, reason: str = "") -> Cancelled:
     check_words(by, reason)
     failpoint("before_cancel")
     with transaction.atomic():
-        run = Run.objects.select_for_update().get(pk=run_id)
+        run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
         if RunState(run.state).is_final:
             raise RunIsOver(f"run {run.pk} is {run.state} already")
         is_first = run.cancel_asked_at is None

@@ -273,7 +273,7 @@ SELECT ready_at FROM moved
 SELECT cancel_asked_at IS NOT NULL OR paused_at IS NOT NULL AS stopping
 FROM workflows_run
 WHERE id = %(run)s AND lease_owner = %(worker)s AND fence = %(fence)s
-FOR UPDATE
+FOR NO KEY UPDATE
 
 -- supersede --
 -- A late commit was refused: keep, for the timeline and as evidence, that and what it brought. If
@@ -456,7 +456,7 @@ WHERE w.state = 'waiting' AND w.tenant_id = %(tenant)s AND w.correlation = %(cor
   AND (w.deadline IS NULL OR w.deadline >= coalesce(%(received_at)s, statement_timestamp()))
   AND r.cancel_asked_at IS NULL
 ORDER BY w.run_id
-FOR UPDATE OF r, w
+FOR NO KEY UPDATE OF r, w
 
 -- store_event --
 -- Keep an event, count it if its source has sent its ID before, and give it to `waits`, which are
@@ -625,7 +625,7 @@ SELECT w.id
 FROM workflows_wait w JOIN workflows_run r ON r.id = w.run_id
 WHERE w.id = ANY(%(waits)s) AND w.state = 'waiting' AND r.cancel_asked_at IS NULL
 ORDER BY w.run_id
-FOR UPDATE OF r, w
+FOR NO KEY UPDATE OF r, w
 
 -- give_event --
 -- As `store_event` gives: an event that is stored, to waits that are locked. No row comes back when

@@ -1,0 +1,194 @@
+"""The database takes back a transaction that settles a step: it is tried again, nothing is lost.
+
+Only what it has certainly taken back: a connection that is lost at the commit is an outage.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from reconciliation.models import Hold
+from tests.claiming import ATOMIC_RETRIED, HOLDING, ONCE, attempts, ready_run
+from tests.events import HOLDING as WAITING
+from tests.events import begun
+from tests.factories import advanced, quick_contract, ready_provider, started_run
+from tests.racing import beside, wait_until_blocked
+from tests.scripted import scripted_provider
+from tests.sending import ledger, the_operation
+from tests.waiting import LIMIT_SECONDS
+from workflows.services import run_holds
+from workflows.services.claims import Claim
+from workflows.services.executor import advance
+from workflows.services.ownership import Keeper
+from workflows.services.results import result_of
+from workflows.services.run_view import RunView
+from workflows.services.taken_back import TRIES
+
+pytestmark = pytest.mark.usefixtures("committed_db")
+
+# As the server reports a victim of a deadlock, and an order that could not have been.
+CODES = ["40P01", "40001"]
+EVENTS = {
+    "at the statement": "TRIGGER {name} AFTER {event}",
+    "at the commit": "CONSTRAINT TRIGGER {name} AFTER {event} DEFERRABLE INITIALLY DEFERRED",
+}
+LOSES_ITS_CONNECTION = "PERFORM pg_terminate_backend(pg_backend_pid())"
+
+
+def taking_back(code: str) -> str:
+    return f"RAISE EXCEPTION 'taken back' USING ERRCODE = '{code}'"
+
+
+def lets_down(event: str, what: str, *, where: str = "at the commit", times: int = 1) -> None:
+    """Let the server do `what` in the first `times` transactions in which `event` happens."""
+    with connection.cursor() as cursor:
+        # A sequence counts on through what is taken back.
+        cursor.execute("CREATE SEQUENCE let_down")
+        cursor.execute(
+            "CREATE FUNCTION let_down() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN IF nextval('let_down') <= {times} THEN {what}; END IF; RETURN NULL; END $$"
+        )
+        trigger = EVENTS[where].format(name="let_down", event=event)
+        cursor.execute(f"CREATE {trigger} FOR EACH ROW EXECUTE FUNCTION let_down()")
+
+
+def times_tried() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT last_value FROM let_down")
+        return int(cursor.fetchone()[0])
+
+
+def counting() -> Callable[[RunView | None], int]:
+    """What a step gives: the how-manieth time it is called."""
+    calls = count(1)
+    return lambda _: next(calls)
+
+
+# --- what the author's code has given ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("where", EVENTS)
+def test_what_a_step_gave_is_written_again(where: str, code: str) -> None:
+    """The step itself is not executed again, and no worker was lost."""
+    lets_down("INSERT ON workflows_attempt", taking_back(code), where=where)
+    run = advanced(ready_run(ONCE, counting()))
+    assert (run.state, result_of(run), times_tried()) == ("completed", 1, 3)
+    assert attempts(run) == [("act", 1, "committed"), ("after", 1, "committed")]
+
+
+def test_however_often_it_is_taken_back_that_ends() -> None:
+    lets_down("INSERT ON workflows_attempt", taking_back("40P01"), times=99)
+    run = ready_run(ONCE, counting())
+    with pytest.raises(OperationalError):
+        advance(run.pk, Keeper())
+    assert (attempts(run), times_tried()) == ([("act", 1, "running")], TRIES)
+
+
+def test_nobody_knows_what_became_of_a_commit_whose_connection_was_lost() -> None:
+    lets_down("INSERT ON workflows_attempt", LOSES_ITS_CONNECTION)
+    run = ready_run(ONCE, counting())
+    with pytest.raises(OperationalError):
+        advance(run.pk, Keeper())
+    connection.close()
+    assert (attempts(run), times_tried()) == ([("act", 1, "running")], 1)
+
+
+def test_an_atomic_step_has_failed_with_what_it_wrote() -> None:
+    """As where a statement of its own is the victim: its retries count."""
+    lets_down("INSERT ON workflows_attempt", taking_back("40P01"))
+    run = advanced(ready_run(ATOMIC_RETRIED, counting()))
+    assert (run.state, attempts(run)) == ("ready", [("act", 1, "failed")])
+    run = advanced(run)
+    assert (run.state, result_of(run)) == ("completed", 2)
+
+
+# --- what is worked out again -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        "INSERT ON reconciliation_operation",
+        "INSERT ON reconciliation_transmission",
+        "INSERT ON reconciliation_evidence",
+        "UPDATE OF settled_at ON reconciliation_operation",
+    ],
+    ids=["claimed to be sent", "sent", "answered", "settled"],
+)
+@pytest.mark.parametrize("where", EVENTS)
+def test_a_write_goes_on_where_its_ledger_is(where: str, event: str) -> None:
+    with scripted_provider() as provider:
+        patient = quick_contract("blind", timeout_seconds=60)  # on a slow machine too
+        ready_provider("desk", provider.url, adapter="http", contract_version=patient)
+        run = started_run("ticket_triage")
+        lets_down(event, taking_back("40P01"), where=where)
+        run = advanced(run)
+        operation = the_operation()
+        assert (run.state, operation.state, len(provider.requests)) == ("completed", "verified", 1)
+    assert ledger(operation) == [("first", "acknowledged")]
+    assert {state for _, _, state in attempts(run)} == {"committed"}
+    assert times_tried() > 1
+
+
+def test_a_wait_is_opened_once() -> None:
+    lets_down("INSERT ON workflows_wait", taking_back("40P01"))
+    run = advanced(begun(WAITING))
+    assert (run.state, run.waits.count(), times_tried()) == ("waiting", 1, 2)
+
+
+# --- a deadlock -------------------------------------------------------------------------------
+
+
+@contextmanager
+def opening_holds(opener: Callable[[Claim, str, str], None]) -> Iterator[None]:
+    (before,) = run_holds._openers
+    run_holds.register_hold_opener(opener)
+    try:
+        yield
+    finally:
+        run_holds.register_hold_opener(before)
+
+
+def test_the_victim_of_a_deadlock_settles_its_step_again() -> None:
+    """Two connections, each of which has what the other one waits for."""
+    (opener,) = run_holds._openers
+    others: list[Future[Any]] = []
+    openings: list[str] = []
+    has_its_lock = threading.Event()
+
+    def other() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL deadlock_timeout = '1h'")  # it is not the victim
+            cursor.execute("SELECT pg_advisory_xact_lock(1)")
+            has_its_lock.set()
+            cursor.execute("SELECT 1 FROM workflows_run WHERE id = %s FOR UPDATE", [run.pk])
+
+    def open_hold(claim: Claim, reason: str, message: str) -> None:
+        """In the transaction that settles: it has the run, and the first time the other waits."""
+        openings.append(reason)
+        if len(openings) == 1:
+            others.append(do(other))
+            assert has_its_lock.wait(LIMIT_SECONDS)
+            wait_until_blocked(*others)
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL deadlock_timeout = '1ms'")
+                cursor.execute("SELECT pg_advisory_xact_lock(1)")
+        opener(claim, reason, message)
+
+    act = counting()
+    run = ready_run(HOLDING, lambda view: 1 // (act(view) - 1))
+    with beside() as do, opening_holds(open_hold):
+        run = advanced(run)
+        others[0].result(timeout=LIMIT_SECONDS)
+    assert openings == ["step_failed", "step_failed"]
+    assert (run.state, attempts(run)) == ("held", [("act", 1, "failed")])
+    assert (act(None), Hold.objects.get().reason) == (2, "step_failed")
