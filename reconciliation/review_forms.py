@@ -42,7 +42,12 @@ def person_field(label: str, missing: str) -> PersonField:
     )
 
 
-def text_field(label: str, help_text: str, *, required: bool = True) -> forms.CharField:
+MISSING = "Write what the others should know."
+
+
+def text_field(
+    label: str, help_text: str, *, required: bool = True, missing: str = MISSING
+) -> forms.CharField:
     """What is missing is said by the service, in its words."""
     return forms.CharField(
         label=label,
@@ -51,7 +56,7 @@ def text_field(label: str, help_text: str, *, required: bool = True) -> forms.Ch
         strip=False,
         widget=forms.Textarea(attrs={"class": "area", "maxlength": 4000, "rows": 3}),
         error_messages={
-            "required": "Write what the others should know.",
+            "required": missing,
             "null_characters_not_allowed": "Write plain text.",
         },
     )
@@ -90,7 +95,11 @@ class WhomForm(PeopleForm):
 
 class AskForm(PeopleForm):
     to = person_field("Whom?", "Choose one of those who may see the case.")
-    text = text_field("What do you need to know?", "The case shows it until it is answered.")
+    text = text_field(
+        "What do you need to know?",
+        "The case shows it until it is answered.",
+        missing="Write what you need to know.",
+    )
     token = token_field()
 
 

@@ -44,7 +44,7 @@ class PointForm(PointFormBase):
             point = DecisionPoint(slug=cleaned["slug"], base_url=cleaned["base_url"])
             wrong = problem_of(point)
             if wrong:
-                self.add_error("base_url", wrong)
+                self.add_error("base_url", f"Another address is needed: {wrong}.")
         return cleaned
 
 

@@ -51,7 +51,8 @@ SETTINGS = (
 
 
 def adapters() -> list[tuple[str, str]]:
-    return [(slug, slug) for slug in known_adapters()]
+    # None is chosen for anybody: saved unseen, it would speak another system's language.
+    return [("", "---------"), *((slug, slug) for slug in known_adapters())]
 
 
 class ProviderForm(ProviderFormBase):
@@ -147,7 +148,7 @@ class ProviderForm(ProviderFormBase):
             self.instance.credential_sealed = seal(cleaned["credential"].encode())
         wrong = address_problem_of(self.instance, resolved=True)
         if wrong:
-            self.add_error("base_url", wrong)
+            self.add_error("base_url", f"Another address is needed: {wrong}.")
         for problem in adapter_problems(self.instance):
             self.add_error("settings", problem)
         return cleaned

@@ -57,10 +57,9 @@ NEEDS_TITLES = {
     BulkKind.SNOOZE: "Until when",
     BulkKind.REMIND: "When",
 }
+TAKEN_AWAY = "Those that somebody has are taken from them, and they are not told."
 LINES = {
-    BulkKind.ASSIGN: (
-        "Whoever gets them is told. Who has one now has it no more, and is told nothing.",
-    ),
+    BulkKind.ASSIGN: ("Whoever gets them is told of each.",),
     BulkKind.SNOOZE: (
         "They leave the lists Mine and Team for everybody until then, and come back by themselves.",
         "When each is due stays, and so does who is told when it is late. All held shows them.",
@@ -110,9 +109,17 @@ def plan_of(wanted: Wanted, chosen: Chosen, user: User, now: datetime) -> BulkPl
         more=max(total - len(holds), 0) if chosen.all else 0,
         needs=needs,
         needs_title=NEEDS_TITLES.get(wanted.kind, ""),
-        lines=LINES[wanted.kind] if hit else (),
+        lines=lines_of(wanted, hit),
         queues=tuple({hold.queue_id for hold in holds if hold.queue_id is not None}),
     )
+
+
+def lines_of(wanted: Wanted, hit: Sequence[PlannedCase]) -> tuple[str, ...]:
+    """What happens when the plan is confirmed."""
+    if not hit:
+        return ()
+    takes = wanted.kind is BulkKind.ASSIGN and any(case.has for case in hit)
+    return (*LINES[wanted.kind], *((TAKEN_AWAY,) if takes else ()))
 
 
 def planned_case(hold: Hold, wanted: Wanted, rules: Rules) -> PlannedCase:

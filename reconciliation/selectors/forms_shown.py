@@ -20,7 +20,14 @@ from reconciliation.decision_pages import (
 )
 from reconciliation.models import Decision, DecisionDraft, DecisionProposal, Hold
 from reconciliation.selectors.attempts import PAGES, Attempted, new_token, subject_of
-from reconciliation.selectors.words import DECISIONS, name_of, owners_of, proposed, recorded
+from reconciliation.selectors.words import (
+    DECISIONS,
+    may_decide_in,
+    name_of,
+    owners_of,
+    proposed,
+    recorded,
+)
 from reconciliation.services.answers import code_of
 from reconciliation.services.offers import Ground, basis_digest
 
@@ -105,7 +112,8 @@ def may_not_decide(hold: Hold, stands: Standing) -> str:
         return why
     if hold.queue is None:
         return f"{ONLY_OWNERS} No queue takes it: an administrator must set one up."
-    names = [name_of(owner) for owner in owners_of(hold)[:NAMED_OWNERS]]
+    able = [owner for owner in owners_of(hold) if may_decide_in(hold.queue, owner)]
+    names = [name_of(owner) for owner in able[:NAMED_OWNERS]]
     who = f": {', '.join(names)}" if names else ""
     return f"{ONLY_OWNERS} The owners of {hold.queue.name} decide it{who}."
 

@@ -31,6 +31,7 @@ from workflows.core.durations import age
 from workflows.core.words import who
 
 ITEMS_SHOWN = 10
+MOMENT = timedelta(minutes=1)  # what is late by less is due now
 SUMMARY = "summary"
 
 # Title, and what it is about, by what happened to a hold.
@@ -206,6 +207,8 @@ def lede_of(kind: Kind, hold: Hold, at: datetime, zone: tzinfo) -> str:
         return f"A person decides it, by {due}."
     if kind is Kind.DUE_SOON:
         return f"It is due {due}, and nobody has decided it."
+    if kind is Kind.OVERDUE and timedelta() <= at - hold.due_at < MOMENT:
+        return "It is due now, and nobody has decided it."
     if kind is Kind.OVERDUE and hold.due_at < at:
         return f"It is {age(at - hold.due_at)} late, and nobody has decided it."
     return OF_HOLDS[kind][1]

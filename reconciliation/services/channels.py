@@ -77,7 +77,7 @@ def check_address(address: str) -> None:
         problem = REFUSED
     if problem:
         said = problem.replace("for this provider", f"for {ALLOWED_AS}")
-        raise InvalidChannel("address", f"It needs another one: {said}.")
+        raise InvalidChannel("address", f"Another address is needed: {said}.")
 
 
 def check_secret(channel: Channel, secret: str) -> None:

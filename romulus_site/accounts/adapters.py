@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import structlog
 from allauth.account.adapter import DefaultAccountAdapter
@@ -32,6 +32,11 @@ NOT_JOINED = (
 
 class AccountAdapter(DefaultAccountAdapter):
     """Accounts are made by administrators."""
+
+    error_messages: ClassVar = DefaultAccountAdapter.error_messages | {
+        "too_many_login_attempts": "Too many wrong passwords or codes. Wait five minutes, then try "
+        "again; what was typed meanwhile is not looked at."
+    }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002 (allauth's name)
         return False

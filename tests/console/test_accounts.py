@@ -371,7 +371,7 @@ def test_tries_are_counted_against_the_account_wherever_they_come_from(client: C
         )
     right = Client(REMOTE_ADDR="198.51.100.99")
     text = sign_in(right).content.decode()
-    assert "Too many failed login attempts" in text
+    assert "Too many wrong passwords or codes. Wait five minutes" in text
     assert is_out(right)
     assert sign_in(client, "reviewer_2" if person("reviewer_2") else "")["Location"] == "/review/"
 

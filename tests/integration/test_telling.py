@@ -253,6 +253,15 @@ def test_a_hold_that_nobody_decides_goes_up_the_ladder_each_step_once(hold: Hold
     assert Hold.objects.get().tell_at is None
 
 
+def test_what_has_just_become_due_is_not_called_0_s_late(hold: Hold) -> None:
+    owner(hold.queue, "owner_1")
+    Hold.objects.update(due_at=Now() - MINUTE / 4, tell_at=Now(), opened_at=Now() - HOUR)
+    told()
+    late = [each.body for each in mail.outbox if each.subject.startswith("Overdue")]
+    assert late
+    assert all(body.startswith("It is due now, and nobody has decided it.") for body in late)
+
+
 def test_where_nobody_stands_on_a_rung_the_next_one_hears(hold: Hold) -> None:
     assert hold.queue is not None
     hold.queue.owners.clear()

@@ -79,6 +79,14 @@ def dependents_of(row: Model) -> list[Dependent]:
         rows = relation.related_model._base_manager.filter(**{relation.field.name: row})
         number = len(rows.values_list("pk")[: MOST + 1])
         if number:
-            name = relation.related_model._meta.verbose_name_plural
-            found.append(Dependent(str(name), min(number, MOST), number > MOST))
+            noun = noun_of(relation.related_model, number)
+            found.append(Dependent(noun, min(number, MOST), number > MOST))
     return sorted(found, key=lambda each: each.noun)
+
+
+def noun_of(model: type[Model], number: int) -> str:
+    """What so many rows of `model` are called; Django knows but one way to make a plural."""
+    one, many = str(model._meta.verbose_name), str(model._meta.verbose_name_plural)
+    if number == 1:
+        return one
+    return f"{one[:-1]}ies" if one.endswith("y") and many == f"{one}s" else many
