@@ -22,7 +22,7 @@ from reconciliation.models import Decision, DecisionDraft, DecisionProposal, Hol
 from reconciliation.selectors.attempts import PAGES, Attempted, new_token, subject_of
 from reconciliation.selectors.words import (
     DECISIONS,
-    may_decide_in,
+    bar_of,
     name_of,
     owners_of,
     proposed,
@@ -112,7 +112,7 @@ def may_not_decide(hold: Hold, stands: Standing) -> str:
         return why
     if hold.queue is None:
         return f"{ONLY_OWNERS} No queue takes it: an administrator must set one up."
-    able = [owner for owner in owners_of(hold) if may_decide_in(hold.queue, owner)]
+    able = [owner for owner in owners_of(hold) if not bar_of(hold, owner)]
     names = [name_of(owner) for owner in able[:NAMED_OWNERS]]
     who = f": {', '.join(names)}" if names else ""
     return f"{ONLY_OWNERS} The owners of {hold.queue.name} decide it{who}."
