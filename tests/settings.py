@@ -24,3 +24,5 @@ CELERY_BROKER_URL = "memory://"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {}
 # A slow hash protects passwords, and tests have none.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Each client of a test makes a handler of its own, which would list the files of all pages anew.
+WHITENOISE_AUTOREFRESH = True

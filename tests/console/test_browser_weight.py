@@ -62,7 +62,7 @@ READABLE = """() => ({
 def gathered(settings: Settings, tmp_path: Path, committed_db: str) -> Iterator[str]:
     """The console with its files compressed, as `up` serves it; gives its address."""
     settings.STATIC_ROOT = str(tmp_path)
-    settings.WHITENOISE_USE_FINDERS = False
+    settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = False
     settings.STORAGES = settings.STORAGES | {
         "staticfiles": {"BACKEND": "romulus_site.static_files.Gathered"}
     }
