@@ -177,7 +177,7 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
         "A rehearsal against the provider's sandbox, or someone who can see the result.",
     ),
     HoldReason.BUDGET_SPENT: Sentence(
-        "It was sent as often as is allowed, without a usable answer.",
+        "It was sent as often as Romulus may by itself, without a usable answer.",
         "It may have happened once, or not at all.",
         "A record at the provider, or a decision to send it once more.",
     ),
@@ -225,12 +225,12 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
     ),
     HoldReason.ALREADY_EXISTS: Sentence(
         "The provider says that a thing of this name exists already.",
-        "Whether this write made it, or something else did.",
+        "This write may have made it, or something else did.",
         "The provider's record of it, or someone who can see who made it.",
     ),
     HoldReason.CONFLICT: Sentence(
         "What the provider shows does not fit what was intended, or its records disagree.",
-        "Whether the effect that was meant is there.",
+        "The effect that was meant may be there, or not.",
         "Someone who can say which record is right.",
     ),
     HoldReason.CONTRACT_CONTRADICTED: Sentence(
@@ -251,7 +251,7 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
     ),
     HoldReason.NOT_VERIFIABLE: Sentence(
         "It took effect, and its result could not be checked.",
-        "Whether the result is as it should be.",
+        "The result may be as it should be, or not.",
         "The provider answering again, or someone who has seen the result.",
     ),
 }
@@ -262,7 +262,7 @@ HOLD_SENTENCES: dict[HoldReason, Sentence] = {
 CONFLICT_LATER = "conflict_later"
 LATER = Sentence(
     "It was settled, and after that a record was found that does not fit that, or a second one.",
-    "Whether the effect is there twice, or is another one than was meant.",
+    "The effect may be there twice, or be another one than was meant.",
     "Someone who can say which record is right, and undo the other one at the provider.",
 )
 

@@ -97,7 +97,7 @@ def applied(facts: Facts) -> Option:
         DecisionKind.APPLIED,
         False,
         "Nothing was sent that could have taken effect.",
-        "Nothing: abandon it if it was done in another way.",
+        "Nothing. Abandon it if it was done in another way.",
     )
 
 
@@ -112,7 +112,7 @@ def send_again(facts: Facts, now: datetime) -> Option:
             DecisionKind.SEND_AGAIN,
             False,
             "It has taken effect: a second send could do it twice.",
-            "Nothing: accept it as done, or abandon it.",
+            "Nothing. Accept it as done, or abandon it.",
         )
     move = decide(after_denial(facts, now), now)
     match move:
@@ -137,7 +137,7 @@ def send_again(facts: Facts, now: datetime) -> Option:
                 DecisionKind.SEND_AGAIN,
                 False,
                 "The run's end was asked for: nothing more is sent for it.",
-                "Nothing: abandon it if nobody can see whether it was done.",
+                "Nothing. Abandon it if nobody can see whether it was done.",
             )
         case Hold(reason):
             return Option(DecisionKind.SEND_AGAIN, False, *why_not_again(facts, reason))

@@ -15,7 +15,7 @@ REASONS: dict[str, str] = {
     HoldReason.WINDOW_CLOSING: "Protection ends soon",
     HoldReason.WINDOW_OVER: "Protection is over",
     HoldReason.NOT_PROVEN: "Promises never shown",
-    HoldReason.BUDGET_SPENT: "Sent as often as is allowed",
+    HoldReason.BUDGET_SPENT: "Sent as often as Romulus may by itself",
     HoldReason.ABSENCE_NOT_PROOF: "No record, which proves nothing",
     HoldReason.LOOK_UP_UNAVAILABLE: "Could not be asked",
     HoldReason.WINDOW_OVER_UNASKED: "Protection is over, and could not be asked",

@@ -35,10 +35,11 @@ class Undoing(StrEnum):
 
 ENDING = (
     "The run's end was asked for: nothing more is sent for it.",
-    "Nothing: abandon it if nobody can see whether it was done.",
+    "Nothing. Abandon it if nobody can see whether it was done.",
 )
 
 
+BY_HAND = "If it took effect, undo it at the provider by hand, and say so in the note."
 APPROVED_ONCE = "It was approved for one write, and a second one has nobody's approval."
 
 
@@ -49,13 +50,14 @@ def why_not_replace(facts: Facts, now: datetime, *, may_send_again: bool) -> Bar
     if completed_by(facts) is not None:
         return (
             "It has taken effect: a new one would do it a second time.",
-            "Nothing: accept it as done, or undo it.",
+            "Nothing. Accept it as done, or abandon it.",
         )
     if may_send_again:
+        again = " again" if facts.sent else ""
         return (
-            "The same operation can be sent again under its own guard; a new one has none against "
-            "the old.",
-            "Nothing: send it again.",
+            f"The same operation can be sent{again} under its own guard; a new one has none "
+            "against the old.",
+            f"Nothing. Send it{again} instead.",
         )
     if conflicting(facts):
         return (
@@ -92,7 +94,7 @@ def why_not_beside(facts: Facts, now: datetime) -> Barred:
     if facts.contract.irreversible:
         return (
             "It cannot be called back, and the first one may have arrived: it could happen twice.",
-            "Nothing: abandon it, and write to whoever it concerns.",
+            "Nothing. Abandon it, and write to whoever it concerns.",
         )
     can_be_asked = facts.contract.look_up is not None and facts.look_up_trusted
     if can_be_asked and not facts.elsewhere and not all(seen_absent(facts, s) for s in unresolved):
@@ -106,28 +108,25 @@ def why_not_beside(facts: Facts, now: datetime) -> Barred:
 def why_not_undo(facts: Facts, now: datetime, undoing: Undoing) -> Barred:
     """Why its effect cannot be taken back by a second operation; None when it can."""
     if facts.cancelling:
-        return (ENDING[0], "Nothing: undo it at the provider by hand, and say so in the note.")
+        return (ENDING[0], "Nothing. Undo it at the provider by hand, and say so in the note.")
     match undoing:
         case Undoing.IS_ONE:
-            return ("It is an undo itself.", "Nothing: abandon it, or start a new run.")
+            return ("It is an undo itself.", "Nothing. Abandon it, or start a new run.")
         case Undoing.NOT_KNOWN:
             return (
                 "How it is undone is not known here: the console does not have this version of "
                 "its workflow.",
                 "A console that has that version, or undoing it at the provider by hand.",
             )
-        case Undoing.NOT_DECLARED:
+        case Undoing.DECLARED | Undoing.NOT_DECLARED if facts.contract.irreversible:
             return (
-                "Its workflow says no way to undo it.",
-                "Undo it at the provider by hand, and say so in the note.",
+                "What this provider does cannot be called back.",
+                "Nothing. Write to whoever it concerns.",
             )
+        case Undoing.NOT_DECLARED:
+            return ("Its workflow says no way to undo it.", BY_HAND)
     if facts.approved_once:
-        return (APPROVED_ONCE, "Undo it at the provider by hand, and say so in the note.")
-    if facts.contract.irreversible:
-        return (
-            "What this provider does cannot be called back.",
-            "Nothing: write to whoever it concerns.",
-        )
+        return (APPROVED_ONCE, BY_HAND)
     if completed_by(facts) is None:
         return (
             "Nothing of it is proven to have happened: there is nothing to undo yet.",

@@ -19,7 +19,8 @@ def contract_card(case: Case, runbook_url: str = "") -> ContractCard:
         window=window,
         before="A send with the same key takes effect once at most." if window.relied_on else "",
         after="A send with the same key could happen a second time." if window.relied_on else "",
-        advice="" if case.state.is_settled else advice(case, contract, window),
+        # Without a hold nobody is asked to do anything: Romulus keeps to the contract by itself.
+        advice="" if case.hold is None else advice(case, contract, window),
         facts=tuple(facts_of(case, contract)),
         runbook_url=runbook_url,
         reviewed=reviewed(contract) + (OVERDUE if is_overdue(contract, case.now) else ""),
@@ -66,7 +67,7 @@ def facts_of(case: Case, contract: Contract) -> list[Fact]:
 
 def replay_text(contract: Contract) -> str:
     sends = counted(contract.budget.transmissions, "send")
-    return f"same key, {sends} at most" if contract.replay else "none: it keeps no key"
+    return f"same key; {sends} at most by itself" if contract.replay else "none: it keeps no key"
 
 
 def look_up_text(contract: Contract) -> str:

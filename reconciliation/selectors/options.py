@@ -86,7 +86,12 @@ def applied(case: Case, draft: Draft) -> dict[str, Any]:
         return still_right(draft)
     accepts = case.state is OperationState.POSTCONDITION_FAILED
     verifies = case.contract.verifies and not accepts
-    check = f"{case.provider} is asked whether the result is as it should be." if verifies else ""
+    check = (
+        f"{case.provider} is asked whether the result is as it should be; where it is not, or "
+        "cannot be seen, the case is held again."
+        if verifies
+        else ""
+    )
     what = "The result counts as it is." if accepts else "The operation becomes Applied."
     told = f" {check}" if check else ""
     step = case.operation.step
@@ -119,8 +124,8 @@ def send_again(case: Case, draft: Draft) -> dict[str, Any]:
         f"{guarded(case)}",
         "button": "Record: send it again" if was_sent else "Record: send it",
         "then": (
-            f"A worker sends it to {case.provider}, within seconds of a free one.",
-            "The answer settles it; without a usable one it comes back to this queue.",
+            f"A worker sends it to {case.provider}, as soon as one is free.",
+            "Without a usable answer the case comes back to this queue; a usable one settles it.",
             *starts(case),
         ),
         "warning": ""
@@ -156,8 +161,8 @@ def guarded(case: Case) -> str:
 def abandon(case: Case, draft: Draft) -> dict[str, Any]:
     return {
         "title": f"Abandon this operation: {ends_as(case.step)}",
-        "consequence": f"{abandoned_then(case)} Nothing more is sent. Whether it happened "
-        "stays on the record as it is known now.",
+        "consequence": f"{abandoned_then(case)} Nothing more is sent, and what is "
+        "known of it now stays on the record.",
         "button": "Record: abandon it",
         "then": (f"The operation ends as Abandoned. {abandoned_then(case)}",),
         "warning": "An abandoned operation is never taken up again.",

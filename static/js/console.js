@@ -227,7 +227,7 @@
 
   const keys = {
     "/": () => {
-      const field = $$("[data-search], #q").find((each) => each.checkVisibility());
+      const field = $$(SEARCH).find((each) => each.checkVisibility());
       if (field) field.focus();
       else $(".to-search")?.click();
     },
@@ -248,6 +248,24 @@
       $("input[type=radio]:not(:disabled)", form)?.focus({ preventScroll: true });
     },
   };
+
+  // Escape empties the search, as browsers do; once it is empty, it goes back to where one was.
+  const SEARCH = "[data-search], #q";
+  let before;
+  document.addEventListener("focusin", (event) => {
+    if (event.target.matches?.(SEARCH)) before = event.relatedTarget;
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.isComposing || !event.target.matches?.(SEARCH)) return;
+    event.preventDefault();
+    const field = event.target;
+    if (field.value) {
+      field.value = "";
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    } else if (before?.isConnected) before.focus();
+    else field.blur();
+  });
 
   const typing = (target) =>
     target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select");

@@ -15,10 +15,10 @@
     document.getElementById(button.dataset.preview)?.removeAttribute("hidden");
   };
 
-  // The topmost thing closes: a dialog and a menu by themselves, else the preview.
+  // The topmost thing closes: a dialog, a menu and a search by themselves, else the preview.
   document.addEventListener("keydown", (event) => {
     const open = event.key === "Escape" && $("[data-preview][aria-expanded=true]");
-    if (!open || $("dialog[open], details.menu[open]")) return;
+    if (!open || event.defaultPrevented || $("dialog[open], details.menu[open]")) return;
     fold(open);
     open.focus();
   });

@@ -81,6 +81,35 @@ def test_a_person_walks_the_queue_by_keyboard_alone(
     assert Hold.objects.filter(assignee__username="reviewer_2").count() == 2
 
 
+def test_escape_empties_the_search_and_then_leads_back_to_where_one_was(
+    page: Page,  # noqa: F811
+    others: list[Hold],
+) -> None:
+    page.goto("/review/")
+    page.keyboard.press("j")
+    page.keyboard.press("p")
+    row, preview = page.locator("[data-row-link]").first, page.locator(".pv:not([hidden])")
+    expect(preview).to_have_count(1)
+    page.keyboard.press("/")
+    search = page.locator("[data-search]")
+    page.keyboard.type("jp")
+    expect(search).to_have_value("jp")
+    page.keyboard.press("Escape")
+    expect(search).to_have_value("")
+    expect(search).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(row).to_be_focused()
+    # What was open stays so, until it is what is on top.
+    expect(preview).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(preview).to_have_count(0)
+    # Where one came from nowhere, the letters work again.
+    search.click()
+    page.keyboard.press("Escape")
+    page.locator("body").press("j")
+    expect(page.locator("[data-row-link]:focus")).to_have_count(1)
+
+
 def test_a_filter_narrows_the_list_in_place_and_keeps_the_focus(
     page: Page,  # noqa: F811
     others: list[Hold],

@@ -122,6 +122,23 @@ def test_a_paused_provider_is_said_to_be_what_it_waits_for(
     assert "Dispatch is not on" in page_at(client, operation).lede
 
 
+def test_while_romulus_goes_on_by_itself_nobody_is_told_what_to_do_about_the_key(
+    client: Client, destination: RunningDestination
+) -> None:
+    ready_provider("machines", destination.url)
+    destination.client.arm("drop_before")
+    run = advanced(started_run("replacement_worker"))
+    client.force_login(person())
+    operation = Operation.objects.get(run=run)
+    page = page_at(client, operation)
+    assert (page.is_held, page.contract.advice) == (False, "")
+    assert page.lede.endswith("Nothing is needed from you.")
+    settled(run)
+    assert page_at(client, operation).contract.advice == (
+        "Ask the provider before anything is sent again."
+    )
+
+
 # --- only what may be seen --------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from reconciliation.core.contracts import Meaning, Retry
 from reconciliation.core.decide import decide
 from reconciliation.core.facts import (
     HOLD_SENTENCES,
+    LATER,
     WAIT_SENTENCES,
     Advance,
     Dispatch,
@@ -193,6 +194,9 @@ def test_the_next_move(known_facts: Facts, now: datetime, move: Move) -> None:
 def test_every_hold_and_wait_has_a_sentence_for_people() -> None:
     assert set(HOLD_SENTENCES) == set(HoldReason)
     assert all(sentence.known and sentence.settles for sentence in HOLD_SENTENCES.values())
+    # They stand in prose as well: a question alone would be no sentence there.
+    unknown = {sentence.unknown for sentence in (*HOLD_SENTENCES.values(), LATER)}
+    assert not {each for each in unknown if each.startswith("Whether ")}
     assert set(WAIT_SENTENCES) == set(WaitReason)
 
 

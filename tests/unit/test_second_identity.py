@@ -72,6 +72,8 @@ def test_when_a_replacement_is_offered(about: Facts, seconds: float, why: str) -
     [
         (WRONG, Undoing.DECLARED, ""),
         (WRONG, Undoing.NOT_DECLARED, "no way to undo"),
+        # Nobody is told to undo by hand what cannot be undone.
+        (facts(FINAL, LOST, state=HELD), Undoing.NOT_DECLARED, "cannot be called back"),
         (WRONG, Undoing.NOT_KNOWN, "not known here"),
         (WRONG, Undoing.IS_ONE, "an undo itself"),
         (replace(WRONG, cancelling=True), Undoing.DECLARED, "end was asked for"),
@@ -114,3 +116,10 @@ def test_nothing_of_what_is_settled_is_moved_whatever_contradicts_it_later() -> 
         offer = option(kind, about, at(60), Undoing.DECLARED)
         assert (offer.allowed, "It is settled" in offer.why_not) == (False, True)
     assert option(DecisionKind.APPLIED, about, at(60)).allowed
+
+
+def test_what_would_help_is_nothing_that_is_not_offered_itself() -> None:
+    helps = option(DecisionKind.REPLACE, WRONG, at(60), Undoing.NOT_DECLARED).what_helps
+    assert helps == "Nothing. Accept it as done, or abandon it."
+    never_sent = option(DecisionKind.REPLACE, facts(KEYED, state=HELD), at(60)).what_helps
+    assert never_sent == "Nothing. Send it instead."
