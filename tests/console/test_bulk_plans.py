@@ -41,6 +41,8 @@ def test_a_case_that_went_to_somebody_after_the_plan_stays_theirs(
 
     result = lead.post(reverse("review_bulk"), confirmation(page, to=to.pk))
     action = BulkAction.objects.get()
+    under_way = lead.get(result["Location"]).content.decode()
+    assert f'href="{reverse("workers")}">their page</a> says why' in under_way
     carry_out(action.pk)
     said = dict(action.items.values_list("hold", "said"))
     assert said == {

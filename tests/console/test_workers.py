@@ -94,6 +94,15 @@ def test_a_worker_without_a_broker_or_a_sweep_says_so(viewer: Client) -> None:
     assert page.verdict.startswith("3 workers are alive, 2 of them with trouble")
 
 
+def test_without_any_broker_nobody_is_told_that_work_goes_on(viewer: Client) -> None:
+    """The sweep tells of what is due by the broker that is away."""
+    worker(1, broker_away_since=database_now() - LONG_AGO)
+    worker(2, broker_away_since=database_now() - LONG_AGO)
+    page = page_at(viewer)
+    assert page.tone == "hold"
+    assert "what else is due waits until the broker is back" in page.verdict
+
+
 def test_runs_of_other_tenants_are_neither_named_nor_counted(viewer: Client) -> None:
     holding(worker(), of=tenant("southbay"))
     page = page_at(viewer)

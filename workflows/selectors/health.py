@@ -12,7 +12,7 @@ from datetime import datetime
 from workflows.core.durations import age
 from workflows.models import Worker
 from workflows.selectors.words import counted
-from workflows.selectors.worker_list import behind_after
+from workflows.selectors.worker_list import WITHOUT_BROKER, behind_after
 from workflows.selectors.workers import live_workers
 from workflows.worker_pages import Health
 
@@ -61,8 +61,7 @@ def broker_line(workers: Sequence[Worker], now: datetime) -> Health:
     if len(away) == len(workers):
         return Health(
             "no_broker",
-            f"No worker has reached the broker for {since}. Work goes on by the sweep, some of it "
-            "a second later.",
+            f"No worker has reached the broker for {since}. {WITHOUT_BROKER}",
             "Mending the broker helps; nothing is lost meanwhile.",
         )
     return Health(

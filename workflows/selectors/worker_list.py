@@ -145,6 +145,12 @@ def gone(worker: Worker, holds: bool, now: datetime) -> str:
     return f"{said} Another worker takes its runs over." if holds else f"{said} It holds nothing."
 
 
+# The sweep finds what is due and tells of it by the same broker.
+WITHOUT_BROKER = (
+    "They go on with what they are at; what else is due waits until the broker is back."
+)
+
+
 def said_of(
     rows: Iterable[WorkerRow], counts: Mapping[str, int], more: int
 ) -> tuple[str, str, str]:
@@ -157,7 +163,7 @@ def said_of(
         return f"No worker is alive. {lie}".strip(), "Starting a worker helps.", "hold"
     if states and all(state == "no_broker" for state in states):
         return (
-            "No worker reaches the broker. Work goes on by the sweep, some of it a second later.",
+            f"No worker reaches the broker. {WITHOUT_BROKER}",
             "Mending the broker helps; nothing is lost meanwhile.",
             "hold",
         )
