@@ -91,7 +91,7 @@ def test_a25_nothing_goes_that_history_hangs_on_and_it_is_said_what_would(
     assert one.operation is not None
     assert one.queue is not None
     targets: list[tuple[str, Any, str]] = [
-        ("workflows_run", one.run_id, "operations"),
+        ("workflows_run", one.run_id, "1 operation"),
         ("auth_user", person("reviewer_1").pk, "10 decisions"),
         ("reconciliation_provider", one.operation.provider_id, "20 operations"),
         ("reconciliation_reviewqueue", one.queue_id, "20 holds"),

@@ -37,6 +37,7 @@ from workflows.models import Run
 pytestmark = pytest.mark.django_db
 
 PUBLIC = "93.184.215.14"
+SAID = f"Another address is needed: {REFUSED}."
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ def test_a28_an_address_inside_is_refused_at_save_whatever_listens_there(
 ) -> None:
     provider = desk("https://api.example.com")
     listens, silent = url.format(port=side.port), url.format(port=free_port())
-    assert said_at_save(provider, listens) == said_at_save(provider, silent) == [REFUSED]
+    assert said_at_save(provider, listens) == said_at_save(provider, silent) == [SAID]
     assert side.connections == 0
     provider.refresh_from_db()
     assert provider.base_url == "https://api.example.com"
@@ -212,7 +213,7 @@ def test_a28_a_local_provider_needs_an_entry_of_its_own(side: FarSide, settings:
     provider = desk("https://api.example.com")
     for other in (f"payments=127.0.0.1:{side.port}", "desk=127.0.0.1:1", "desk=10.0.0.0/8"):
         settings.ROMULUS_ALLOWED_ADDRESSES = [other]
-        assert said_at_save(provider, side.url) == [REFUSED]
+        assert said_at_save(provider, side.url) == [SAID]
     settings.ROMULUS_ALLOWED_ADDRESSES = [f"desk=127.0.0.1:{side.port}"]
     assert saved(provider, side.url).status_code == HTTPStatus.FOUND
     assert settled(started_run("ticket_triage")).state == "completed"
