@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from zoneinfo import available_timezones
-
 from django import forms
 
 from reconciliation.core.digests import Every
+from reconciliation.services.profiles import zone_names
 
 
 class DigestForm(forms.Form):
@@ -23,7 +22,7 @@ class DigestForm(forms.Form):
     zone = forms.ChoiceField(
         label="By the clocks of",
         initial="UTC",
-        choices=lambda: [(zone, zone) for zone in sorted(available_timezones())],
+        choices=lambda: [(zone, zone) for zone in zone_names()],
     )
 
     @property

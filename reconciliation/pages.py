@@ -17,8 +17,8 @@ page otherwise (told apart by the `HX-Target` header):
   - recorded: 303 to the page + `#record`; to htmx `_decided.html` (`_run_decided.html`) with the
     page as it is now.
   - refused, 422 (`InvalidDecision` by its field, `NotAllowed` by `kind`): the page (htmx:
-    `_decide.html`) with `page.decide` holding what was typed in `draft` and the sentences in
-    `errors`, by field name ("" for the whole form).
+    `_decide.html`, `_run_decide.html`) with `page.decide` holding what was typed in `draft` and
+    the sentences in `errors`, by field name ("" for the whole form).
   - somebody decided first, 409 (`AlreadyDecided`): the same templates with `page.overtaken` set;
     what was typed stays in `draft` when the case can still be decided.
   - not this person's, 403: `PermissionDenied`; `romulus_site.views.not_allowed` answers it.

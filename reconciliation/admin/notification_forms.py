@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from zoneinfo import available_timezones
 
 from django import forms
 
@@ -13,6 +12,7 @@ from reconciliation.models import Channel, Shift
 from reconciliation.models.notification import CHANNEL_NAMES
 from reconciliation.models.rota import DAY_NAMES
 from reconciliation.services.channels import Typed, check_channel
+from reconciliation.services.profiles import zone_names
 from reconciliation.services.rota import problem_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ else:
 
 
 def zones() -> list[tuple[str, str]]:
-    return [(zone, zone) for zone in sorted(available_timezones())]
+    return [(zone, zone) for zone in zone_names()]
 
 
 class ChannelForm(ChannelFormBase):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cache
-from zoneinfo import available_timezones
 
 from reconciliation.profile_pages import ProfilePage, ZoneGroup
+from reconciliation.services.profiles import zone_names
 
 # The zones that people live in are named by region; the rest are aliases and fixed offsets.
 REGIONS = frozenset(
@@ -27,7 +27,7 @@ def profile_page(zone: str, *, letters: bool, saved: bool, error: str) -> Profil
 def zone_groups() -> tuple[ZoneGroup, ...]:
     """The time zones of this machine by region, each with its name and what people call it."""
     regions: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for name in sorted(available_timezones()):
+    for name in zone_names():
         region, _, place = name.partition("/")
         if region in REGIONS:
             regions[region].append((name, place.replace("_", " ").replace("/", ", ")))

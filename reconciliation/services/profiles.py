@@ -10,6 +10,13 @@ from reconciliation.models import Profile
 from workflows.core.errors import UsageError
 
 UTC_NAMES = frozenset({"", "UTC"})
+# In the data of a machine, and no place's time.
+NO_ZONES = frozenset({"Factory", "localtime"})
+
+
+def zone_names() -> list[str]:
+    """The time zones of this machine, by their IANA names."""
+    return sorted(available_timezones() - NO_ZONES)
 
 
 def profile_of(user: User | AnonymousUser) -> Profile:
@@ -28,7 +35,7 @@ def save_preferences(user: User, *, time_zone: str, letters: bool) -> None:
 
     Raises `UsageError`: there is no such zone.
     """
-    if time_zone not in UTC_NAMES and time_zone not in available_timezones():
+    if time_zone not in UTC_NAMES and time_zone not in zone_names():
         raise UsageError(f"There is no time zone “{time_zone}” here. Choose one of the list.")
     chosen = {"time_zone": time_zone, "letters": letters}
     Profile.objects.update_or_create(user=user, defaults=chosen)

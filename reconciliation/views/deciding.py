@@ -42,6 +42,7 @@ class DecidedCase:
         id: of the operation or run.
         url: of its page.
         template: its whole page.
+        form: the fragment that answers what was refused.
         decided: the fragment that answers a recorded decision, or one that came first.
         context: its page as it is now, for a form that was attempted.
         hold: the hold of this case with an ID, None where it is another's.
@@ -50,6 +51,7 @@ class DecidedCase:
     id: UUID
     url: str
     template: str
+    form: str
     decided: str
     context: Callable[[Attempted], Context]
     hold: Callable[[UUID], Hold | None]
@@ -143,7 +145,7 @@ def refused(
     """422: nothing was recorded; what was typed stays, with what to mend."""
     attempted = Attempted(posted.form.draft(), errors, of=posted.of)
     status = HTTPStatus.UNPROCESSABLE_ENTITY
-    return answer_with(request, case, attempted, "reconciliation/_decide.html", status)
+    return answer_with(request, case, attempted, case.form, status)
 
 
 def overtaken(

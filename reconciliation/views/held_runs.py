@@ -83,6 +83,7 @@ def case_of(request: SignedIn, run: UUID) -> DecidedCase:
         id=run,
         url=reverse("held_run", args=[found.run_id]),
         template="reconciliation/held_run.html",
+        form="reconciliation/_run_decide.html",
         decided="reconciliation/_run_decided.html",
         context=partial(context_of, request, run),
         hold=lambda hold: visible(request, run).filter(pk=hold).first(),

@@ -100,6 +100,7 @@ def case_of(request: SignedIn, operation: UUID) -> DecidedCase:
         id=found.pk,
         url=reverse("operation", args=[found.pk]),
         template="reconciliation/operation.html",
+        form="reconciliation/_decide.html",
         decided="reconciliation/_decided.html",
         context=partial(context_of, request, found.pk),
         hold=lambda hold: found.holds.filter(pk=hold).first(),

@@ -277,6 +277,7 @@ def test_with_an_app_the_password_alone_lets_nobody_in() -> None:
     client = Client()
     assert sign_in(client)["Location"] == "/account/factors/code/"
     assert is_out(client)
+    assert "Use a passkey" not in client.get("/account/factors/code/").content.decode()
     wrong = client.post("/account/factors/code/", {"code": "000000"})
     assert "Incorrect code" in wrong.content.decode()
     assert is_out(client)

@@ -113,6 +113,8 @@ def test_a_decision_that_lacks_something_is_refused_in_words(
     answer = post(owner, form_at(owner, url_of(held)), kind, htmx=True, **fields)
     assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
     assert answer.context["page"].decide.errors[field]
+    # It stands where it stood: second on the page of a held run.
+    assert '<span class="num" aria-hidden="true">2</span>' in answer.content.decode()
     assert not Decision.objects.exists()
 
 

@@ -60,8 +60,9 @@ def test_a_zone_without_letters_is_named_by_its_offset(reads: Client) -> None:
     assert " UTC-03</span>" in reads.get("/runs/").content.decode()
 
 
-def test_a_zone_that_is_none_is_refused_and_nothing_is_saved(reads: Client) -> None:
-    answer = reads.post(PROFILE, {"time_zone": "../etc/passwd"})
+@pytest.mark.parametrize("zone", ["../etc/passwd", "Factory", "localtime"])
+def test_a_zone_that_is_none_is_refused_and_nothing_is_saved(reads: Client, zone: str) -> None:
+    answer = reads.post(PROFILE, {"time_zone": zone})
     assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
     assert "Nothing was saved." in answer.content.decode()
     assert not Profile.objects.exists()
