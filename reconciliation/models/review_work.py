@@ -156,6 +156,7 @@ class BulkItem(models.Model):
     action = models.ForeignKey(BulkAction, on_delete=models.CASCADE, related_name="items")
     hold = models.ForeignKey(Hold, on_delete=models.PROTECT, related_name="+")
     number = models.PositiveIntegerField()  # its place, from 1
+    had = models.IntegerField(null=True)  # the ID of whose it was in the plan; None: nobody's
     state = models.CharField(max_length=8, default=ItemState.PENDING)
     said = models.CharField(max_length=500, blank=True)
     ended_at = models.DateTimeField(null=True)

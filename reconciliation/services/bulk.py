@@ -8,7 +8,7 @@ moment of each item. Nothing here decides a case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -26,7 +26,7 @@ from reconciliation.core.review_work import BulkKind, ItemState, needs_note, why
 from reconciliation.core.states import HoldState
 from reconciliation.models import BulkAction, BulkItem, Hold
 from reconciliation.services.asking import ask_for
-from reconciliation.services.assigning import assign, whose
+from reconciliation.services.assigning import assign
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.reconcile import can_be_asked
 from reconciliation.services.snoozing import ensure_soon, remind, snooze
@@ -67,7 +67,8 @@ def confirm(
     Args:
         holds: the cases of the plan that was shown, in its order; at most `MOST`.
         token: of the plan: confirming it twice returns what the first time stored.
-        seen: the ID of whose each case was in the plan. Who has come to one since keeps it.
+        seen: the ID of whose each case was in the plan, by default whose it is now. Who comes to
+            one after that keeps it.
 
     Raises:
         InvalidRequest: there is no case, or what is wanted lacks something; names the field.
@@ -84,9 +85,9 @@ def confirm(
             action = BulkAction.objects.create(
                 kind=wanted.kind, by=by, token=token, to=wanted.to, until=wanted.until
             )
-            moved = moved_since(wanted, seen or {})
+            had = whose_now(left) if seen is None else seen
             BulkItem.objects.bulk_create(
-                item_of(action, hold, number, moved.get(hold, ""))
+                BulkItem(action=action, hold_id=hold, number=number, had=had[hold])
                 for number, hold in enumerate(left, start=1)
             )
             detail = {"kind": str(wanted.kind), "cases": len(left)}
@@ -104,26 +105,8 @@ def confirm(
     return action
 
 
-def item_of(action: BulkAction, hold: UUID, number: int, left_alone: str) -> BulkItem:
-    """`left_alone`: why it is not done; empty: it is still to be done."""
-    if not left_alone:
-        return BulkItem(action=action, hold_id=hold, number=number)
-    state = ItemState.SKIPPED
-    return BulkItem(
-        action=action, hold_id=hold, number=number, state=state, said=left_alone, ended_at=Now()
-    )
-
-
-def moved_since(wanted: Wanted, seen: Mapping[UUID, int | None]) -> dict[UUID, str]:
-    """Cases that are to go to somebody and went to another since the plan: who has them now."""
-    if wanted.kind is not BulkKind.ASSIGN or wanted.to is None:
-        return {}
-    holds = Hold.objects.filter(pk__in=seen).select_related("assignee")
-    return {
-        hold.pk: f"{whose(hold)} Nothing was changed."
-        for hold in holds
-        if hold.assignee_id not in (seen[hold.pk], wanted.to.pk)
-    }
+def whose_now(holds: Collection[UUID]) -> dict[UUID, int | None]:
+    return dict(Hold.objects.filter(pk__in=holds).values_list("pk", "assignee"))
 
 
 def check(wanted: Wanted, holds: Sequence[UUID], by: User) -> None:
@@ -222,10 +205,10 @@ BY_MANY = "Handed over together with other cases."
 
 
 def assign_it(action: BulkAction, item: BulkItem) -> str:
-    had, to = item.hold.assignee_id, action.to
+    to = action.to
     assert to is not None  # `confirm` checks it
-    note = BY_MANY if needs_note(had, action.by.pk, to.pk) else ""
-    changed = assign(item.hold_id, to, action.by, seen=had, note=note, bulk=action.pk)
+    note = BY_MANY if needs_note(item.had, action.by.pk, to.pk) else ""
+    changed = assign(item.hold_id, to, action.by, seen=item.had, note=note, bulk=action.pk)
     return "Assigned." if changed else "It was theirs already."
 
 

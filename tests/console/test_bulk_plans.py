@@ -29,13 +29,13 @@ def test_a_case_that_went_to_somebody_after_the_plan_stays_theirs(
     provider: Provider,  # noqa: F811
 ) -> None:
     """Else whoever took it meanwhile would work on a case that is somebody else's, and not hear."""
-    free, handed, taken = many_held(3, provider)
+    free, handed, taken, late = many_held(4, provider)
     to = owner_of(provider.default_queue, "reviewer_2")
     other = owner_of(provider.default_queue, "reviewer_3")
     Hold.objects.filter(pk=handed.pk).update(assignee=other)
-    answer = lead.get(bulk_url([free, handed, taken], "assign", to=to.pk))
+    answer = lead.get(bulk_url([free, handed, taken, late], "assign", to=to.pk))
     page = answer.context["page"]
-    assert [case.has for case in page.hit] == ["", "reviewer_3", ""]
+    assert [case.has for case in page.hit] == ["", "reviewer_3", "", ""]
     assert "reviewer_3 has it." in answer.content.decode()
     Hold.objects.filter(pk=taken.pk).update(assignee=other)
 
@@ -43,17 +43,20 @@ def test_a_case_that_went_to_somebody_after_the_plan_stays_theirs(
     action = BulkAction.objects.get()
     under_way = lead.get(result["Location"]).content.decode()
     assert f'href="{reverse("workers")}">their page</a> says why' in under_way
+    # So does what went to somebody while no worker was there to carry it out.
+    Hold.objects.filter(pk=late.pk).update(assignee=other)
     carry_out(action.pk)
     said = dict(action.items.values_list("hold", "said"))
     assert said == {
         free.pk: "Assigned.",
         handed.pk: "Assigned.",
         taken.pk: "reviewer_3 has it now. Nothing was changed.",
+        late.pk: "reviewer_3 has it now. Nothing was changed.",
     }
     assert Hold.objects.get(pk=taken.pk).assignee == other
     shown = lead.get(result["Location"]).content.decode()
-    assert "All 3 looked at" in shown
-    assert "1 left as it was" in shown
+    assert "All 4 looked at" in shown
+    assert "2 left as they were" in shown
 
 
 @pytest.mark.parametrize("do", ["snooze", "remind"])
