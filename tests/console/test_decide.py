@@ -190,7 +190,7 @@ def test_all_six_decisions_are_shown_and_those_not_offered_say_why(
         ("keep_holding", {"until": "tomorrow"}, "until", "Give date and time"),
         ("send_again", {}, "kind", "no key that guards a second send"),
         ("replace", {}, "kind", "still be on its way"),
-        ("undo", {}, "kind", "no way to undo it"),
+        ("undo", {}, "kind", "cannot be called back"),
         ("correction", {}, "kind", "Choose one of the decisions"),
         ("try_again", {}, "kind", "Choose one of the decisions"),
         ("", {}, "kind", "Choose what you decide"),
