@@ -182,8 +182,14 @@ def test_the_runs_above_that_wait_in_turn_are_named_too(
     page = page_of(client, held)
     assert [(step.name, step.note) for step in page.blocks[2:]] == [
         ("ship", "Ship the parcel"),
-        ("take_orders", "Tests: order batch, number 1 waits here for the end of Tests: order, order: 7"),
-        ("take_batches", "Tests: day, Monday waits here for the end of Tests: order batch, number 1"),
+        (
+            "take_orders",
+            "Tests: order batch, number 1 waits here for the end of Tests: order, order: 7",
+        ),
+        (
+            "take_batches",
+            "Tests: day, Monday waits here for the end of Tests: order batch, number 1",
+        ),
     ]
     assert page.lede.endswith("until someone decides, and 4 steps wait for that.")
     monkeypatch.setattr("workflows.selectors.ahead.RUNS_ABOVE", 1)
