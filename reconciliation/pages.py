@@ -322,14 +322,6 @@ class OperationPage:
         return self.held_since is not None
 
     @property
-    def waits_for_second(self) -> bool:
-        return self.proposal is not None and not self.proposal.is_void
-
-    @property
-    def may_confirm(self) -> bool:
-        return self.proposal is not None and self.proposal.may_settle
-
-    @property
     def poll_seconds(self) -> int:
         """How often the page asks for news: often while an answer is awaited."""
         return 3 if self.is_asking else 30
@@ -363,11 +355,3 @@ class HeldRunPage:
     @property
     def is_held(self) -> bool:
         return self.held_since is not None
-
-    @property
-    def waits_for_second(self) -> bool:
-        return self.proposal is not None and not self.proposal.is_void
-
-    @property
-    def may_confirm(self) -> bool:
-        return self.proposal is not None and self.proposal.may_settle
