@@ -20,6 +20,7 @@ from workflows.services.outputs import keep_output
 from workflows.services.ownership import Keeper
 from workflows.services.run_view import RunView
 from workflows.services.runs import start
+from workflows.sql.statement import FIRST_MOMENT, MICROSECOND, MOMENT
 
 
 def worker() -> UUID:
@@ -35,7 +36,7 @@ def claimed(run: Run) -> Claim:
 
 def moment(claim: Claim) -> datetime:
     """When it was made."""
-    return datetime.fromisoformat(claim.claimed_at)
+    return FIRST_MOMENT + MOMENT.unpack(claim.claimed_at)[0] * MICROSECOND
 
 
 def claim_at_write(run: Run) -> Claim:

@@ -1,8 +1,8 @@
 """One worker's time-limited claim on one run, and the output that it left.
 
 Its row is written once, when it ends, in the commit that ends it: the output and the move past the
-step are one commit (promise P1). While it is under way its facts are columns of the run: a trigger
-refuses a row whose state is not one of an ended attempt (`attempt_state_known`, migration 0002).
+step are one commit (promise P1). While it is under way its facts are columns of the run: the type
+of the column `state` refuses what is not the state of an ended attempt (migration 0004).
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Claim:
     worker: UUID
     fence: int
     input: Json
-    claimed_at: str  # as the database wrote it: it goes back there as it came
+    claimed_at: bytes  # as the database sent it: it goes back there as it came
     started_at: datetime
     parent: UUID | None = None
     parent_step: str = ""

@@ -86,8 +86,8 @@ SET state = 'running', fence = r.fence + 1, lease_owner = %(worker)s, attempt = 
 FROM due LEFT JOIN known k USING (workflow, version, step)
 WHERE r.id = due.id
 RETURNING r.id, r.workflow, r.version, r.tenant_id, r.parent_id, r.parent_step, r.parent_visit,
-    r.step, r.visit, r.input, r.fence, r.created_at, r.claimed_at::text, r.tries, r.failures,
-    r.losses, r.wake_at, r.cancel_asked_at IS NOT NULL AS cancelling
+    r.step, r.visit, r.input, r.fence, r.created_at, r.tries, r.failures, r.losses,
+    timestamptz_send(r.claimed_at) AS claimed_at, r.wake_at, r.cancel_asked_at IS NOT NULL AS cancelling
 
 -- next_due --
 -- The runs that have been ready longest, of those that this process has the code for. With `again`
@@ -203,7 +203,7 @@ INSERT INTO workflows_attempt
 SELECT %(attempt)s, id, %(step)s, %(visit)s, %(number)s, %(worker)s, %(fence)s,
     %(claimed_at)s, statement_timestamp(), 'committed', %(output)s, %(form)s
 FROM moved
-RETURNING ended_at::text AS claimed_at
+RETURNING timestamptz_send(ended_at) AS claimed_at
 
 -- stop_here --
 -- As `go_on`, for a run that ends with this step or is handed back after it: the last step, a

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from struct import Struct
 from typing import Any
@@ -29,6 +29,9 @@ Write = Callable[[Any], bytes]
 
 BEGIN = b"BEGIN"
 INTERVAL = Struct("!qii")  # microseconds, days, months
+MOMENT = Struct("!q")  # microseconds since the server's first
+FIRST_MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 PARAMETER = re.compile(r"%\((\w+)\)s")
 # A parameter's name says its type, in every statement.
 TYPES = {
@@ -84,6 +87,11 @@ def whole(number: int) -> bytes:
     return b"%d" % number
 
 
+def moment(at: datetime | bytes) -> bytes:
+    """A moment with its zone; or what `timestamptz_send` gave, which goes back as it came."""
+    return at if isinstance(at, bytes) else MOMENT.pack((at - FIRST_MOMENT) // MICROSECOND)
+
+
 # How a parameter of a type is written for the server. As text, but for what is shorter and read
 # faster in the form that the server keeps it in.
 WRITERS: dict[str, Write] = {
@@ -101,10 +109,9 @@ WRITERS: dict[str, Write] = {
     "float8[]": array_of(lambda number: repr(number).encode()),
     "interval": lambda seconds: INTERVAL.pack(round(seconds * 1e6), 0, 0),
     "jsonb": str.encode,
-    # A `datetime`, or the server's own text.
-    "timestamptz": lambda at: str(at).encode(),
+    "timestamptz": moment,
 }
-BINARY = ("uuid", "bytea", "interval")
+BINARY = ("uuid", "bytea", "interval", "timestamptz")
 
 
 class Statement:
