@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -50,11 +51,13 @@ SLOW_NETWORK = {
     "uploadThroughput": 750_000 / 8,
 }
 SLOWER = 4
+VISITS = 5
 READABLE = """() => ({
   readable_ms: performance.getEntriesByName("first-contentful-paint")[0].startTime,
   answered_ms: performance.getEntriesByType("navigation")[0].responseStart,
   waited_for: performance.getEntriesByType("resource")
     .filter((each) => each.renderBlockingStatus === "blocking").map((each) => each.name),
+  moves: window.moves,
 })"""
 
 
@@ -125,25 +128,36 @@ def test_a_phone_waits_for_two_sheets_and_nothing_moves(
 ) -> None:
     client = Client()
     client.force_login(person())
+    # The console reads its templates when it starts, not at somebody's first visit.
+    assert client.get(url_of(held)).status_code == 200
     session = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": gathered}
-    context = browser.new_context(base_url=gathered, viewport=PHONE, is_mobile=True)  # type: ignore[arg-type]
+    visits = [seen_on_a_phone(browser, gathered, session, url_of(held)) for _ in range(VISITS)]
+    for seen in visits:
+        sheets = [urlsplit(each).path.split("/")[-1].split(".")[0] for each in seen["waited_for"]]
+        assert sorted(sheets) == ["case", "console"]
+        assert seen["moves"] == []
+    if folder := os.environ.get("ROMULUS_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        kept = {"readable_ms": median(seen["readable_ms"] for seen in visits), "visits": visits}
+        (Path(folder) / "phone.json").write_text(json.dumps(kept, indent=2))
+
+
+def seen_on_a_phone(
+    browser: Browser,  # noqa: F811
+    address: str,
+    session: dict[str, str],
+    path: str,
+) -> dict[str, Any]:
+    """A visit with nothing kept from an earlier one."""
+    context = browser.new_context(base_url=address, viewport=PHONE, is_mobile=True)  # type: ignore[arg-type]
     context.add_cookies([session])  # type: ignore[list-item]
     page = context.new_page()
     page.add_init_script(MOVES)
     slow_down(page)
-    page.goto(url_of(held), wait_until="load")
+    page.goto(path, wait_until="load")
     seen: dict[str, Any] = page.evaluate(READABLE)
-    assert sorted(
-        urlsplit(each).path.split("/")[-1].split(".")[0] for each in seen["waited_for"]
-    ) == [
-        "case",
-        "console",
-    ]
-    assert page.evaluate("window.moves") == []
-    if folder := os.environ.get("ROMULUS_SCREENSHOTS"):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        (Path(folder) / "phone.json").write_text(json.dumps(seen, indent=2))
     context.close()
+    return seen
 
 
 def slow_down(page: Page) -> None:
