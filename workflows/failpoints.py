@@ -140,6 +140,8 @@ KNOWN = frozenset(
         # What people are told.
         "before_escalate",  # of holds that nobody decides
         "after_escalate",
+        "before_void",  # what is proposed can be confirmed no more
+        "after_void",
         "before_digest",
         "after_digest",
         "before_addressed",

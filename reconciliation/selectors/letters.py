@@ -25,8 +25,9 @@ from reconciliation.core.reason_words import reason_words
 from reconciliation.core.states import HoldState
 from reconciliation.models import Channel, Hold, Message, Notification
 from reconciliation.selectors.queue import subject_of, url_of
-from reconciliation.selectors.words import amount_of, clock, guarded_until, name_of, sentence_of
+from reconciliation.selectors.words import amount_of, clock, name_of, sentence_of
 from reconciliation.services.profiles import profile_of
+from reconciliation.services.providers import guarded_until
 from workflows.core.durations import age
 from workflows.core.words import who
 
@@ -104,7 +105,11 @@ def is_worth_telling(notification: Notification) -> bool:
     still_theirs = kind != Kind.ASSIGNED or hold.assignee_id == notification.person_id
     # Who has proposed anew since knows of it.
     waits = hold.proposal_id is not None
-    as_told = {Kind.PROPOSED: waits, Kind.NOT_CONFIRMED: not waits}.get(kind, True)
+    as_told = {
+        Kind.PROPOSED: waits,
+        Kind.NOT_CONFIRMED: not waits,
+        Kind.WINDOW: hold.operation is not None and guarded_until(hold.operation) is not None,
+    }.get(kind, True)
     return hold.state == HoldState.OPEN and still_theirs and as_told
 
 

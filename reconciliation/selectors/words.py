@@ -21,12 +21,11 @@ from reconciliation.models import (
     DecisionProposal,
     Hold,
     Operation,
-    Provider,
     ReviewQueue,
     Shift,
 )
 from reconciliation.pages import Owner, Window
-from reconciliation.services.providers import contract_of
+from reconciliation.services.providers import contract_of, is_key_trusted
 from reconciliation.services.rota import on_call_at, rota_of
 from workflows.core.durations import zone_name
 
@@ -173,16 +172,6 @@ def window_of(operation: Operation, now: datetime) -> Window:
         ends_at = now + rule.window
     relied_on = rule is not None and is_key_trusted(operation.provider)
     return Window(operation.first_sent_at, ends_at, now, relied_on)
-
-
-def is_key_trusted(provider: Provider) -> bool:
-    """Whether a repeat is guarded by what a contract says of its key (`why_unguarded`)."""
-    return bool(provider.replay_trust) and provider.contradicted_at is None
-
-
-def guarded_until(operation: Operation) -> datetime | None:
-    """Until when the key guards a second send; None also where nobody relies on it."""
-    return operation.replay_not_after if is_key_trusted(operation.provider) else None
 
 
 def amount_of(operation: Operation) -> str:
