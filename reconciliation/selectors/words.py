@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
@@ -28,8 +28,10 @@ from reconciliation.pages import Owner, Window
 from reconciliation.services.providers import contract_of, is_key_trusted
 from reconciliation.services.rota import on_call_at, rota_of
 from workflows.core.durations import zone_name
+from workflows.core.words import listed
 
 SOON = timedelta(hours=1)
+OWNERS_NAMED = 2  # of a queue none of whose owners may decide: so many have room in a row
 
 DECISIONS: dict[str, str] = {
     DecisionKind.APPLIED: "It is done",
@@ -146,7 +148,16 @@ def owner_of(hold: Hold, user: User | None, now: datetime) -> Owner | None:
         return None
     if len(owners) == 1:
         return named(hold, owners[0], user)
-    return Owner(hold.queue.name, group=True, you=user in owners)
+    return Owner(hold.queue.name, group=True, you=user in owners, barred=bar_of_all(hold, owners))
+
+
+def bar_of_all(hold: Hold, owners: Sequence[User]) -> str:
+    """That none of several owners may decide a hold, and who they are; empty where one may."""
+    if not all(bar_of(hold, owner) for owner in owners):
+        return ""
+    names = sorted(name_of(owner) for owner in owners)
+    named, more = names[:OWNERS_NAMED], len(names[OWNERS_NAMED:])
+    return f"none of its owners may decide: {listed([*named, f'{more} more'] if more else named)}"
 
 
 def named(hold: Hold, person: User, user: User | None, *, on_call: bool = False) -> Owner:
