@@ -119,6 +119,8 @@ KNOWN = frozenset(
         "after_bulk",  # the set is stored, and nobody was told of it
         "before_bulk_item",
         "after_bulk_item",  # its effect and what is said of it are committed
+        "before_bulk_end",
+        "after_bulk_end",
         # An operation.
         "before_open",
         "after_open",
