@@ -73,6 +73,7 @@ class Draft:
     evidence: str = ""
     code: str = ""
     until: str = ""
+    zone: str = ""  # by whose clocks `until` was typed
 
     @property
     def typed(self) -> dict[str, str]:
@@ -105,6 +106,8 @@ class DecisionForm:
     token: str  # posted once: a repeat gets the first answer
     basis: str  # what is known, in short: the form decides nothing once that has changed
     read_at: datetime
+    zone: str = "UTC"  # by whose clocks a time is typed, and how they are ahead
+    zone_said: str = "UTC"
     evidence: tuple[EvidenceChoice, ...] = ()
     draft: Draft = field(default=Draft())
     errors: dict[str, str] = field(default_factory=dict)

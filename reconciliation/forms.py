@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
+from typing import Any
 from uuid import UUID
 
 from django import forms
 
 from reconciliation.core.states import DecisionKind
 from reconciliation.decision_pages import Draft, EvidenceChoice
+from reconciliation.local_times import InOwnZone, LocalTimeField
 from reconciliation.services.answers import MIN_NOTE, Answer, Verdict, VerdictGiven
 from reconciliation.services.corrections import CorrectionGiven
 from workflows.core.words import read_length
 
 INCOMPLETE = "This form is incomplete. Reload the page: what is on record stays."
-
-# What a browser's datetime-local field posts; it is read as UTC.
-TIME_FORMATS = ("%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
 
 
 class TokenField(forms.Field):
@@ -39,7 +38,7 @@ class CaseForm(forms.Form):
     token = TokenField(error_messages={"required": INCOMPLETE})
 
     # What stands for the whole form, since no field that people see holds it.
-    HIDDEN = frozenset({"version", "token", "basis"})
+    HIDDEN = frozenset({"version", "token", "basis", "zone"})
 
     @property
     def hold(self) -> UUID:
@@ -55,7 +54,8 @@ class CaseForm(forms.Form):
 
     def draft(self) -> Draft:
         """What was typed, as it was, so that nothing is lost."""
-        return Draft(**{each.name: str(self.data.get(each.name, "")) for each in fields(Draft)})
+        typed = {each.name: str(self.data.get(each.name, "")) for each in fields(Draft)}
+        return Draft(**typed | {"zone": typed["zone"] if typed["until"] else ""})
 
     def sentences(self) -> dict[str, str]:
         """What does not fit, by the field that people see."""
@@ -94,7 +94,7 @@ class CorrectionForm(CaseForm):
         return CorrectionGiven(cleaned["note"], self.once, cleaned["code"])
 
 
-class AnswerForm(CaseForm):
+class AnswerForm(InOwnZone, CaseForm):
     """A decision as a person filled it in."""
 
     kind = forms.ChoiceField(
@@ -108,11 +108,15 @@ class AnswerForm(CaseForm):
     evidence = forms.CharField(required=False)
     version = forms.IntegerField(error_messages={"required": INCOMPLETE, "invalid": INCOMPLETE})
     basis = forms.CharField(error_messages={"required": INCOMPLETE})
-    until = forms.DateTimeField(
-        required=False,
-        input_formats=TIME_FORMATS,
-        error_messages={"invalid": "Give date and time, such as 2026-03-10 18:00, in UTC."},
-    )
+    until = LocalTimeField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        if given.get("kind") == DecisionKind.KEEP_HOLDING:
+            self.ensure_same_zone("until")
+        else:
+            self.leave_out("until")
+        return given
 
     def answer(self, evidence: Iterable[EvidenceChoice]) -> Answer:
         """What was filled in, for the service; `evidence` is what could be chosen."""

@@ -58,7 +58,8 @@ class Owner:
     group: bool = False
     you: bool = False
     on_call: bool = False
-    barred: str = ""  # why they may not decide here, behind their name: "may not decide"
+    # Why they may not decide here, behind their name: "may not decide"; of a group, of all of them.
+    barred: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from reconciliation.core.review_work import BulkKind
-from reconciliation.forms import INCOMPLETE, TIME_FORMATS
+from reconciliation.forms import INCOMPLETE
+from reconciliation.local_times import InOwnZone, LocalTimeField
 from reconciliation.models import ReviewQueue
 from reconciliation.selectors.words import name_of
 from reconciliation.services.bulk import Wanted
@@ -23,8 +24,9 @@ if TYPE_CHECKING:  # Django's own class takes no type when it runs
 else:
     PersonChoice = QueueChoice = forms.ModelChoiceField
 
-AT = "at"
-TOMORROW_AT = time(8)  # UTC
+AT, TOMORROW = "at", "tomorrow"
+TOMORROW_AT = time(8)
+BY_CLOCKS = {AT: "until", TOMORROW: "within"}  # choices, by the field that a problem stands at
 
 
 class PersonField(PersonChoice):
@@ -108,15 +110,15 @@ class TextForm(forms.Form):
     token = token_field()
 
 
-class UntilForm(forms.Form):
-    """Until when: one of a few, or a time."""
+class UntilForm(InOwnZone):
+    """Until when: one of a few, or a time; by the clocks of its reader."""
 
     within = forms.ChoiceField(
         label="Until when?",
         choices=[
             ("1h", "In 1 hour"),
             ("4h", "In 4 hours"),
-            ("tomorrow", "Tomorrow, 08:00 UTC"),
+            (TOMORROW, "Tomorrow, 08:00"),
             ("3d", "In 3 days"),
             (AT, "At the time below"),
         ],
@@ -126,20 +128,27 @@ class UntilForm(forms.Form):
             "invalid_choice": "Choose one of these.",
         },
     )
-    until = forms.DateTimeField(
-        label="Date and time, in UTC",
-        help_text="Only for the last choice above.",
-        required=False,
-        input_formats=TIME_FORMATS,
-        widget=forms.DateTimeInput(attrs={"class": "input", "type": "datetime-local"}),
-        error_messages={"invalid": "Give date and time, such as 2026-03-10 18:00, in UTC."},
-    )
+    until = LocalTimeField(required=False, help_text="Only for the last choice above.")
+
+    def __init__(self, data: Any, zone: tzinfo, now: datetime, **options: Any) -> None:
+        super().__init__(data, zone, **options)
+        said = self.zone_said(now)
+        self.fields["until"].label = f"Date and time ({said})"
+        within: Any = self.fields["within"]
+        within.choices = [
+            (value, f"{text} ({said})" if value == TOMORROW else text)
+            for value, text in within.choices
+        ]
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
+        if given.get("within") not in (AT, None):
+            self.leave_out("until")
         missing = given.get("within") == AT and not given.get("until")
         if missing and "until" not in self.errors:
             self.add_error("until", "Say until when.")
+        if given.get("within") in BY_CLOCKS:
+            self.ensure_same_zone(BY_CLOCKS[given["within"]])
         return given
 
     def at(self, now: datetime) -> datetime:
@@ -148,8 +157,9 @@ class UntilForm(forms.Form):
         if within == AT:
             at: datetime = self.cleaned_data["until"]
             return at
-        if within == "tomorrow":
-            return datetime.combine(now.date() + timedelta(days=1), TOMORROW_AT, now.tzinfo)
+        if within == TOMORROW:
+            day = now.astimezone(self.own_zone).date() + timedelta(days=1)
+            return datetime.combine(day, TOMORROW_AT, self.own_zone).astimezone(UTC)
         spans = {"1h": timedelta(hours=1), "4h": timedelta(hours=4), "3d": timedelta(days=3)}
         return now + spans[within]
 

@@ -119,6 +119,8 @@ KNOWN = frozenset(
         "after_bulk",  # the set is stored, and nobody was told of it
         "before_bulk_item",
         "after_bulk_item",  # its effect and what is said of it are committed
+        "before_bulk_end",
+        "after_bulk_end",
         # An operation.
         "before_open",
         "after_open",
@@ -140,6 +142,8 @@ KNOWN = frozenset(
         # What people are told.
         "before_escalate",  # of holds that nobody decides
         "after_escalate",
+        "before_void",  # what is proposed can be confirmed no more
+        "after_void",
         "before_digest",
         "after_digest",
         "before_addressed",

@@ -18,6 +18,7 @@ class Kind(StrEnum):
 
     OPENED = "opened"
     ASSIGNED = "assigned"
+    TAKEN = "taken"
     ASKED = "asked"
     REMINDER = "reminder"
     PROPOSED = "proposed"
@@ -38,6 +39,7 @@ OF_OPEN_HOLDS = frozenset(
     {
         Kind.OPENED,
         Kind.ASSIGNED,
+        Kind.TAKEN,
         Kind.PROPOSED,
         Kind.NOT_CONFIRMED,
         Kind.ASKED,

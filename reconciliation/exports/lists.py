@@ -11,7 +11,7 @@ from django.urls import reverse
 from reconciliation.models import AuditEntry, Hold
 from reconciliation.selectors.audit_page import may_see, visible_names
 from reconciliation.selectors.queue import detail_of, subject_of
-from reconciliation.selectors.words import guarded_until
+from reconciliation.services.providers import guarded_until
 from workflows.core.tables import Row
 from workflows.selectors.batches import in_batches
 

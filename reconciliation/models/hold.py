@@ -61,7 +61,8 @@ class Hold(models.Model):
     # Of its operation, where they do not change while it is held: what the queue is sorted by.
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     window_ends_at = models.DateTimeField(null=True)
-    # When the sweep looks next whether somebody is to be told that it waits; null: nobody is.
+    # When the sweep looks next whether somebody is to be told that it waits, and whether what is
+    # proposed is void; null: there is nothing to look for.
     tell_at = models.DateTimeField(null=True, db_default=Now())
     # What one person has proposed and another must confirm, while that is open.
     proposal = models.OneToOneField(

@@ -28,9 +28,8 @@ def give_answering(holds: Sequence[Hold]) -> None:
 
 
 def named_in(hold: Hold) -> set[int]:
-    """Who may be named in the queue of a hold; of several owners none is."""
+    """Who may be named in the queue of a hold; several owners are where none of them may decide."""
     queue: Any = hold.queue
-    owners = owners_of(hold)
     people = {shift.person_id for shift in queue.its_shifts}
-    people |= {owners[0].pk} if len(owners) == 1 else set()
+    people |= {owner.pk for owner in owners_of(hold)}
     return people | ({hold.assignee_id} if hold.assignee_id is not None else set())

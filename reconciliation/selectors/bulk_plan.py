@@ -57,7 +57,9 @@ NEEDS_TITLES = {
     BulkKind.SNOOZE: "Until when",
     BulkKind.REMIND: "When",
 }
-TAKEN_AWAY = "Those that somebody has are taken from them, and they are not told."
+TAKEN_AWAY = (
+    "Those that somebody has are taken from them; who loses some is told once, of all that went."
+)
 LINES = {
     BulkKind.ASSIGN: ("Whoever gets them is told of each.",),
     BulkKind.SNOOZE: (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from datetime import datetime
+from dataclasses import fields, replace
+from datetime import UTC, datetime
 
 from django.urls import reverse
 
 from reconciliation.core import standing
+from reconciliation.core.local_times import zone_said
 from reconciliation.core.standing import Standing
 from reconciliation.core.states import DecisionKind
 from reconciliation.decision_pages import (
@@ -58,6 +59,12 @@ def drafted(attempted: Attempted, kept: DecisionDraft | None) -> Draft:
     return Draft(**{name: text for name, text in kept.typed.items() if name in known})
 
 
+def by_clocks_of(zone: str, draft: Draft) -> Draft:
+    """The draft without a time that was typed by other clocks: here it would be another one."""
+    same = (draft.zone or str(UTC)) == zone
+    return draft if same else replace(draft, until="", zone=zone)
+
+
 def form_of(
     ground: Ground,
     options: tuple[DecisionOption, ...],
@@ -65,10 +72,12 @@ def form_of(
     attempted: Attempted,
     kept: DecisionDraft | None,
 ) -> DecisionForm:
+    """`ground.now` is in the zone of the reader, by whose clocks a time is typed."""
     hold = ground.hold
     subject, case = subject_of(hold), hold.case_id
     draft = drafted(attempted, kept)
     mine = attempted.of == "decide"
+    zone = str(ground.now.tzinfo or UTC)
     return DecisionForm(
         url=reverse(f"{PAGES[subject]}_decide", args=[case]),
         page_url=reverse(PAGES[subject], args=[case]),
@@ -80,8 +89,10 @@ def form_of(
         token=new_token(hold),
         basis=basis_digest(ground),
         read_at=ground.now,
+        zone=zone,
+        zone_said=zone_said(ground.now.tzinfo, ground.now),
         evidence=evidence,
-        draft=draft,
+        draft=by_clocks_of(zone, draft),
         draft_saved_at=kept.saved_at if kept and draft != attempted.draft else None,
         errors=attempted.errors if mine else {},
     )

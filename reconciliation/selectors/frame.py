@@ -46,13 +46,20 @@ VIEWS_SHOWN = {
 # --- what is asked ----------------------------------------------------------------------------
 
 CLOSES = f"statement_timestamp() + interval '{CLOSING.total_seconds():.0f} s'"
+# As `services.providers.key_is_trusted`.
+TRUSTED = """(
+    SELECT provider.replay_trust <> '' AND provider.contradicted_at IS NULL
+    FROM reconciliation_operation operation
+    JOIN reconciliation_provider provider ON provider.id = operation.provider_id
+    WHERE operation.id = reconciliation_hold.operation_id
+)"""
 OPEN_HOLDS = access.open_holds_counted(f"""
     count(*) AS held,
     count(*) FILTER (
         WHERE snoozed_until IS NULL OR snoozed_until <= statement_timestamp()
     ) AS awake,
     count(*) FILTER (
-        WHERE window_ends_at > statement_timestamp() AND window_ends_at <= {CLOSES}
+        WHERE window_ends_at > statement_timestamp() AND window_ends_at <= {CLOSES} AND {TRUSTED}
     ) AS closing
 """)
 COUNTED = f"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -57,7 +58,7 @@ def held_run_page(
         *(decision_entry(row, now.tzinfo) for row in decisions),
     ]
     kept = next(iter(drafts), None)
-    parts = decide_parts(hold, around, decisions, user, attempted, kept, proposals)
+    parts = decide_parts(hold, around, decisions, user, attempted, kept, proposals, now)
     return HeldRunPage(
         id=run.pk,
         title=title(hold),
@@ -90,12 +91,13 @@ def decide_parts(
     attempted: Attempted,
     kept: DecisionDraft | None,
     proposals: Sequence[DecisionProposal],
+    now: datetime,
 ) -> DecideParts:
     if hold.state != HoldState.OPEN:
         for decision in decisions:
             decision.hold = hold
         return decided_parts(decisions, user, attempted, kept)
-    ground = ground_of(hold)
+    ground = replace(ground_of(hold), now=now)
     ahead = ahead_of(hold.held_run, hold.held_run.step, *around)
     options = run_options(ground, user, drafted(attempted, kept), ahead)
     return open_parts(ground, user, options, (), attempted, kept, proposals)

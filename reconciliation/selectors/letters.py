@@ -21,14 +21,18 @@ from reconciliation import access
 from reconciliation.access import SHOWN_WITH
 from reconciliation.core.letters import Item, Letter
 from reconciliation.core.notifications import OF_OPEN_HOLDS, Kind
+from reconciliation.core.queue_views import Looked
 from reconciliation.core.reason_words import reason_words
 from reconciliation.core.states import HoldState
-from reconciliation.models import Channel, Hold, Message, Notification
+from reconciliation.models import BulkAction, Channel, Hold, Message, Notification
 from reconciliation.selectors.queue import subject_of, url_of
-from reconciliation.selectors.words import amount_of, clock, guarded_until, name_of, sentence_of
+from reconciliation.selectors.words import amount_of, clock, name_of, sentence_of
+from reconciliation.services.bulk import taken_by
 from reconciliation.services.profiles import profile_of
+from reconciliation.services.providers import guarded_until
 from workflows.core.durations import age
 from workflows.core.words import who
+from workflows.selectors.paging import address
 
 ITEMS_SHOWN = 10
 MOMENT = timedelta(minutes=1)  # what is late by less is due now
@@ -38,6 +42,10 @@ SUMMARY = "summary"
 OF_HOLDS = {
     Kind.OPENED: ("Held", "A case waits for a person's decision."),
     Kind.ASSIGNED: ("Assigned to you", "A case was assigned to you."),
+    Kind.TAKEN: (
+        "Not yours any more",
+        "A case of yours went to somebody else: you need not see to it any more.",
+    ),
     Kind.ASKED: ("You are asked", "A colleague asks you for information; the case shows what."),
     Kind.REMINDER: ("Your reminder", "You wanted to hear of this case now."),
     Kind.PROPOSED: (
@@ -62,6 +70,7 @@ OF_HOLDS = {
 COUNTED = {
     Kind.OPENED: "held",
     Kind.ASSIGNED: "assigned",
+    Kind.TAKEN: "that went from you to somebody else",
     Kind.ASKED: "that ask you",
     Kind.REMINDER: "of your reminders",
     Kind.PROPOSED: "that need a second person",
@@ -99,13 +108,30 @@ def notifications_of(message: Message) -> QuerySet[Notification]:
 
 def is_worth_telling(notification: Notification) -> bool:
     hold, kind = notification.hold, Kind(notification.kind)
+    if hold is None and kind == Kind.TAKEN:
+        return lost_by(notification).exists()
     if hold is None or kind not in OF_OPEN_HOLDS:
         return True
-    still_theirs = kind != Kind.ASSIGNED or hold.assignee_id == notification.person_id
+    theirs = hold.assignee_id == notification.person_id
     # Who has proposed anew since knows of it.
     waits = hold.proposal_id is not None
-    as_told = {Kind.PROPOSED: waits, Kind.NOT_CONFIRMED: not waits}.get(kind, True)
-    return hold.state == HoldState.OPEN and still_theirs and as_told
+    as_told = {
+        Kind.ASSIGNED: theirs,
+        Kind.TAKEN: not theirs,
+        Kind.PROPOSED: waits,
+        Kind.NOT_CONFIRMED: not waits,
+        Kind.WINDOW: hold.operation is not None and guarded_until(hold.operation) is not None,
+    }.get(kind, True)
+    return hold.state == HoldState.OPEN and as_told
+
+
+def lost_by(notification: Notification) -> QuerySet[Hold]:
+    """The open cases that an action for many took from the reader, who may see them still."""
+    person = notification.person
+    assert person is not None
+    items = taken_by(UUID(notification.says["bulk"])).filter(had=person.pk)
+    still = access.open_holds(person).filter(pk__in=items.values("hold"))
+    return still.exclude(assignee=person)
 
 
 def visible(told: list[Notification], reader: User | None) -> list[Notification]:
@@ -145,6 +171,8 @@ def single(message: Message, notification: Notification) -> Letter | None:
             return test(message, notification)
         case Kind.DIGEST:
             return digest(message, notification)
+        case Kind.TAKEN if notification.hold is None:
+            return taken(message, notification)
         case _:
             return of_hold(message, notification)
 
@@ -325,6 +353,31 @@ def digest(message: Message, notification: Notification) -> Letter | None:
         items=items,
         more=total - len(items),
         url=absolute(reverse("review")),
+    )
+
+
+def taken(message: Message, notification: Notification) -> Letter | None:
+    """Cases of the reader that went to somebody else together."""
+    action = BulkAction.objects.select_related("by", "to").get(pk=notification.says["bulk"])
+    to = action.to
+    assert to is not None  # it gave cases away
+    holds, zone = lost_by(notification), zone_of(message)
+    total = holds.count()
+    if not total:
+        return None
+    cases = "1 case of yours" if total == 1 else f"{total} cases of yours"
+    urgent = holds.select_related(*SHOWN_WITH).order_by("due_at", "pk")[:ITEMS_SHOWN]
+    items = [item_of(hold, zone) for hold in urgent]
+    theirs = address(reverse("review"), Looked(assignee=str(to.pk)).query())
+    return letter(
+        message,
+        notification.kind,
+        f"{cases} went to {name_of(to)}",
+        f"{name_of(action.by)} gave {cases} to {name_of(to)}: you need not see to "
+        f"{'it' if total == 1 else 'them'} any more.",
+        items=items,
+        more=total - len(items),
+        url=absolute(theirs),
     )
 
 

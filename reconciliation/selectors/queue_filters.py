@@ -23,6 +23,7 @@ from reconciliation.core.queue_views import (
 from reconciliation.core.review_work import NoteKind
 from reconciliation.models import CaseNote, Reminder
 from reconciliation.pages import CLOSING
+from reconciliation.services.providers import key_is_trusted
 
 
 def condition(looked: Looked, user: User, now: datetime) -> Q:
@@ -91,9 +92,15 @@ def reminded(user: User, now: datetime) -> Exists:
     return Exists(due)
 
 
+def closing(now: datetime) -> Q:
+    """Where the key is not relied on, no protection ends."""
+    soon = Q(window_ends_at__gt=now, window_ends_at__lte=now + CLOSING)
+    return soon & Q(key_is_trusted())  # asked last, of the few that close
+
+
 VIEWS: dict[View, Callable[[User, datetime], Q]] = {
     View.UNKNOWN: lambda _, __: Q(operation__isnull=False, reason__in=UNKNOWN_REASONS),
-    View.CLOSING: lambda _, now: Q(window_ends_at__gt=now, window_ends_at__lte=now + CLOSING),
+    View.CLOSING: lambda _, now: closing(now),
     View.OVERDUE: lambda _, now: Q(due_at__lte=now),
     View.UNASSIGNED: lambda _, __: Q(assignee=None),
     View.ASKED: lambda user, _: Q(asked(user)),

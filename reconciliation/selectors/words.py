@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
@@ -21,16 +21,17 @@ from reconciliation.models import (
     DecisionProposal,
     Hold,
     Operation,
-    Provider,
     ReviewQueue,
     Shift,
 )
 from reconciliation.pages import Owner, Window
-from reconciliation.services.providers import contract_of
+from reconciliation.services.providers import contract_of, is_key_trusted
 from reconciliation.services.rota import on_call_at, rota_of
 from workflows.core.durations import zone_name
+from workflows.core.words import listed
 
 SOON = timedelta(hours=1)
+OWNERS_NAMED = 2  # of a queue none of whose owners may decide: so many have room in a row
 
 DECISIONS: dict[str, str] = {
     DecisionKind.APPLIED: "It is done",
@@ -147,7 +148,16 @@ def owner_of(hold: Hold, user: User | None, now: datetime) -> Owner | None:
         return None
     if len(owners) == 1:
         return named(hold, owners[0], user)
-    return Owner(hold.queue.name, group=True, you=user in owners)
+    return Owner(hold.queue.name, group=True, you=user in owners, barred=bar_of_all(hold, owners))
+
+
+def bar_of_all(hold: Hold, owners: Sequence[User]) -> str:
+    """That none of several owners may decide a hold, and who they are; empty where one may."""
+    if not all(bar_of(hold, owner) for owner in owners):
+        return ""
+    names = sorted(name_of(owner) for owner in owners)
+    named, more = names[:OWNERS_NAMED], len(names[OWNERS_NAMED:])
+    return f"none of its owners may decide: {listed([*named, f'{more} more'] if more else named)}"
 
 
 def named(hold: Hold, person: User, user: User | None, *, on_call: bool = False) -> Owner:
@@ -173,16 +183,6 @@ def window_of(operation: Operation, now: datetime) -> Window:
         ends_at = now + rule.window
     relied_on = rule is not None and is_key_trusted(operation.provider)
     return Window(operation.first_sent_at, ends_at, now, relied_on)
-
-
-def is_key_trusted(provider: Provider) -> bool:
-    """Whether a repeat is guarded by what a contract says of its key (`why_unguarded`)."""
-    return bool(provider.replay_trust) and provider.contradicted_at is None
-
-
-def guarded_until(operation: Operation) -> datetime | None:
-    """Until when the key guards a second send; None also where nobody relies on it."""
-    return operation.replay_not_after if is_key_trusted(operation.provider) else None
 
 
 def amount_of(operation: Operation) -> str:

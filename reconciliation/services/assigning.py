@@ -29,7 +29,7 @@ from reconciliation.core.states import HoldState
 from reconciliation.models import CaseNote, Hold
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.notes import checked_text, name_of
-from reconciliation.services.telling import tell_assigned
+from reconciliation.services.telling import tell_assigned, tell_taken
 from workflows.failpoints import failpoint
 
 log = structlog.get_logger(__name__)
@@ -170,3 +170,7 @@ def record(hold: Hold, to: User | None, by: User, bulk: UUID | None) -> None:
     entry = add_entry(actor_of(by), verb, hold.subject, detail)
     if to is not None and to != by:
         tell_assigned(hold, to, entry.seq)
+    had = hold.assignee
+    # What is done to many at once is told of together (`bulk`).
+    if to is not None and had is not None and had != by and bulk is None:
+        tell_taken(hold, had, entry.seq)

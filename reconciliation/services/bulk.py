@@ -17,11 +17,12 @@ import structlog
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from reconciliation import access
 from reconciliation.core.errors import CaseMoved, InvalidRequest
+from reconciliation.core.rehearsals import NAME as REHEARSALS
 from reconciliation.core.review_work import BulkKind, ItemState, needs_note, why_not_look_up
 from reconciliation.core.states import HoldState
 from reconciliation.models import BulkAction, BulkItem, Hold
@@ -30,6 +31,7 @@ from reconciliation.services.assigning import assign
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.reconcile import can_be_asked
 from reconciliation.services.snoozing import ensure_soon, remind, snooze
+from reconciliation.services.telling import tell_taken_together
 from workflows.failpoints import failpoint
 from workflows.services import hints
 
@@ -154,8 +156,28 @@ def carry_out(action_id: UUID) -> None:
         BulkAction.objects.filter(pk=action.pk).update(taken_until=None)
         hints.send(TASK, action.pk)
         return
-    BulkAction.objects.filter(pk=action.pk, ended_at=None).update(ended_at=Now(), taken_until=None)
+    end(action)
+
+
+def end(action: BulkAction) -> None:
+    """All was looked at: say so, and tell those whose cases went to somebody else."""
+    failpoint("before_bulk_end")
+    with transaction.atomic():
+        under_way = BulkAction.objects.filter(pk=action.pk, ended_at=None)
+        if not under_way.update(ended_at=Now(), taken_until=None):
+            return
+        for had in User.objects.filter(pk__in=taken_by(action.pk).values("had")).order_by("pk"):
+            tell_taken_together(action, had)
+    failpoint("after_bulk_end")
     log.info("bulk.ended", bulk=str(action.pk))
+
+
+def taken_by(action_id: UUID) -> QuerySet[BulkItem]:
+    """The cases that an action gave to another than had them; what is only rehearsed is nobody's
+    loss."""
+    given = BulkItem.objects.filter(action=action_id, state=ItemState.DONE, said=ASSIGNED)
+    others = given.exclude(had=None).exclude(had=F("action__by"))
+    return others.exclude(hold__tenant__slug=REHEARSALS)
 
 
 def load(action_id: UUID) -> BulkAction:
@@ -202,6 +224,7 @@ def settle(item: BulkItem, state: ItemState, said: str) -> bool:
 
 
 BY_MANY = "Handed over together with other cases."
+ASSIGNED = "Assigned."
 
 
 def assign_it(action: BulkAction, item: BulkItem) -> str:
@@ -209,7 +232,7 @@ def assign_it(action: BulkAction, item: BulkItem) -> str:
     assert to is not None  # `confirm` checks it
     note = BY_MANY if needs_note(item.had, action.by.pk, to.pk) else ""
     changed = assign(item.hold_id, to, action.by, seen=item.had, note=note, bulk=action.pk)
-    return "Assigned." if changed else "It was theirs already."
+    return ASSIGNED if changed else "It was theirs already."
 
 
 def snooze_it(action: BulkAction, item: BulkItem) -> str:

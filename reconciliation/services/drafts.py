@@ -19,6 +19,7 @@ from workflows.core.words import storable
 
 # The code is typed anew each time: it is what ties a decision to its case.
 LONGEST = {"kind": 20, "note": MAX_NOTE, "resource": MAX_RESOURCE, "evidence": 100, "until": 30}
+ZONE = 64  # by whose clocks `until` was typed
 KEPT = timedelta(days=30)
 
 
@@ -33,6 +34,8 @@ def keep(user: User, case: UUID, typed: Mapping[str, str]) -> bool:
         for name, longest in LONGEST.items()
         if typed.get(name, "").strip()
     }
+    if "until" in kept:
+        kept["zone"] = storable(typed.get("zone", ""), ZONE)
     DecisionDraft.objects.filter(user=user, saved_at__lt=Now() - KEPT).delete()
     if not kept:
         forget(user, case)

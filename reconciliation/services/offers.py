@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from reconciliation.access import Parts, parts_in
 from reconciliation.core.errors import InvalidDecision, NotAllowed
-from reconciliation.core.facts import Facts, Known
+from reconciliation.core.facts import Dispatch, Facts, Known
 from reconciliation.core.options import Option, options
 from reconciliation.core.second_identity import Undoing
 from reconciliation.core.standing import must_ask_first, takes_two
@@ -63,11 +63,17 @@ class Ground:
         return parts_in(self.hold)
 
 
-def ground_of(hold: Hold) -> Ground:
+def ground_of(hold: Hold, *, whatever_stops: bool = False) -> Ground:
+    """
+    Args:
+        whatever_stops: as it would be if dispatch were on.
+    """
     now = database_now()
     if hold.operation is None:
         return Ground(hold, None, now, [offer_on_run(hold, kind) for kind in RUN_KINDS])
     facts = load_facts(hold.operation)
+    if whatever_stops:
+        facts = replace(facts, dispatch=Dispatch.ON)
     return Ground(hold, facts, now, options(facts, now, undoing_of(hold.operation)))
 
 

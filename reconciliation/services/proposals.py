@@ -1,7 +1,8 @@
 """Proposing a decision that takes two people; nothing moves until somebody else confirms it.
 
 A proposal and its end are rows that never change. It is open while its hold points at it, and void
-as soon as what it rested on has changed: that is seen under the hold's lock, by whoever comes next.
+as soon as what it rested on has changed: that is seen under the hold's lock, by whoever comes next;
+at the latest the sweep (`escalating`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from uuid import UUID
 import structlog
 from django.contrib.auth.models import User
 from django.db.models import F, QuerySet
+from django.db.models.functions import Now
 
 from reconciliation import access
 from reconciliation.core.states import DecisionKind, ProposalEndKind
@@ -44,7 +46,9 @@ def propose(ground: Ground, user: User, answer: Answer) -> DecisionProposal:
         shown=what_was_shown(ground),
         basis=basis_of(ground),
     )
-    Hold.objects.filter(pk=hold.pk).update(proposal=proposal, version=F("version") + 1)
+    Hold.objects.filter(pk=hold.pk).update(
+        proposal=proposal, version=F("version") + 1, tell_at=Now()
+    )
     detail = {"proposal": str(proposal.pk), "kind": str(answer.kind), "hold": str(hold.pk)}
     add_entry(actor_of(user), "proposed", subject_of(proposal), detail)
     tell_proposed(proposal, access.confirmers_of(hold, user, ground.parts))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Subquery
 
 from reconciliation import access
 from reconciliation.adapters.base import Adapter, Connection
@@ -111,6 +112,31 @@ def way_of_asking(operation: Operation) -> str:
     for name in ("actions", operation.action, "look_up", "by"):
         found = found.get(name) if isinstance(found, dict) else None
     return found if isinstance(found, str) else ""
+
+
+# --- whether its key guards a repeat -----------------------------------------------------------
+
+
+def is_key_trusted(provider: Provider) -> bool:
+    """Whether a repeat is guarded by what a contract says of its key (`why_unguarded`)."""
+    return bool(provider.replay_trust) and provider.contradicted_at is None
+
+
+def guarded_until(operation: Operation) -> datetime | None:
+    """Until when the key guards a second send; None also where nobody relies on it."""
+    return operation.replay_not_after if is_key_trusted(operation.provider) else None
+
+
+def key_is_trusted() -> Subquery:
+    """`is_key_trusted` of the operation of each hold that is asked for. A value, and no `EXISTS`:
+    for that the database may read all operations, where it is asked of a few holds."""
+    trusted = ~Q(provider__replay_trust="") & Q(provider__contradicted_at=None)
+    said = ExpressionWrapper(trusted, output_field=BooleanField())
+    of_hold = Operation.objects.filter(pk=OuterRef("operation"))
+    return Subquery(of_hold.values(said=said), output_field=BooleanField())
+
+
+# --- what it lacks ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

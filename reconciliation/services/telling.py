@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from reconciliation.core.notifications import Kind, Rung, Step
 from reconciliation.core.rehearsals import NAME as REHEARSALS
 from reconciliation.models import (
+    BulkAction,
     CaseNote,
     Channel,
     DecisionProposal,
@@ -60,6 +61,23 @@ def tell_not_confirmed(proposal: DecisionProposal) -> None:
 def tell_assigned(hold: Hold, to: User, entry: int) -> None:
     """A case became somebody's by another's hand; `entry` is its number in the audit record."""
     tell_person(Kind.ASSIGNED, f"assigned:{entry}", hold, to)
+
+
+def tell_taken(hold: Hold, had: User, entry: int) -> None:
+    """A case went from who `had` it to somebody else, by another's hand."""
+    tell_person(Kind.TAKEN, f"taken:{entry}", hold, had)
+
+
+def tell_taken_together(action: BulkAction, had: User) -> None:
+    """Cases went to somebody else together: who `had` them hears of all at once."""
+    tell(
+        Notification(
+            kind=Kind.TAKEN,
+            cause=f"taken:{action.pk}:{had.pk}",
+            person=had,
+            says={"bulk": str(action.pk)},
+        )
+    )
 
 
 def tell_asked(question: CaseNote) -> None:

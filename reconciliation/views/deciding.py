@@ -75,7 +75,7 @@ class Posted:
 
 def decide(request: SignedIn, case: DecidedCase) -> HttpResponse:
     """Record, or propose, the decision that the form says."""
-    form = AnswerForm(request.POST)
+    form = AnswerForm(request.POST, request.profile.zone)
 
     def record(hold: Hold) -> object:
         page = case.context(NOTHING_ATTEMPTED)["page"]

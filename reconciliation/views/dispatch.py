@@ -52,7 +52,7 @@ def form_for(request: SignedIn) -> SwitchForm:
     everything = may_switch(user, Scope())
     providers = Provider.objects.all() if everything else access.switchable_providers(user)
     tenants = visible_tenants(user).order_by("name")
-    form = SwitchForm(data, providers.order_by("name"), tenants)
+    form = SwitchForm(data, request.profile.zone, providers.order_by("name"), tenants)
     if not everything:
         form.fields["provider"].required = True
     return form
@@ -76,12 +76,13 @@ def thrown(request: SignedIn, form: SwitchForm) -> bool:
 
 
 def shown(request: SignedIn, form: SwitchForm, status: HTTPStatus = HTTPStatus.OK) -> HttpResponse:
-    asked = request.method == "POST"
+    asked, now = request.method == "POST", database_now()
     errors = {name: texts[0] for name, texts in form.errors.items()} if asked else {}
     context = {
         "page": change_page(form.scope(), request.user),
         "form": form,
         "errors": errors,
-        "now": database_now(),
+        "zone": form.zone_said(now),
+        "now": now,
     }
     return render(request, "reconciliation/dispatch_change.html", context, status=status)

@@ -96,7 +96,7 @@ def context_of(request: SignedIn, run: UUID, attempted: Attempted = NOTHING_ATTE
     found = hold_for(request, run)
     return {
         "page": held_run_page(found, request.user, now, attempted),
-        # Asked for by the whole page alone.
+        # Asked for only where something of it is shown.
         "thread": cache(
             partial(thread_at, {"run": found.run_id, "operation": None}, request.user, now)
         ),

@@ -56,7 +56,7 @@ def chosen_in(request: SignedIn) -> Chosen:
 def planned(request: SignedIn, kind: BulkKind, chosen: Chosen) -> HttpResponse:
     now = database_now()
     plan = plan_of(Wanted(kind), chosen, request.user, now)
-    form = form_for(request, plan)
+    form = form_for(request, plan, now)
     errors: dict[str, str] = {}
     wanted = Wanted(kind)
     if form is not None and asked(request, plan):
@@ -67,14 +67,14 @@ def planned(request: SignedIn, kind: BulkKind, chosen: Chosen) -> HttpResponse:
     return shown(request, plan, wanted, form, errors)
 
 
-def form_for(request: SignedIn, plan: BulkPlan) -> UntilForm | WhomForm | None:
+def form_for(request: SignedIn, plan: BulkPlan, now: datetime) -> UntilForm | WhomForm | None:
     """What has to be said beside the cases; nothing is wrong with it before it is sent."""
     data = request.GET if asked(request, plan) else None
     if plan.needs == "to":
         return WhomForm(data, access.deciders_in(plan.queues))
     if not plan.needs:
         return None
-    form = UntilForm(data)
+    form = UntilForm(data, request.profile.zone, now)
     if plan.kind == BulkKind.REMIND:
         form.fields["within"].label = "When?"
     return form

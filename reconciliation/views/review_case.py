@@ -102,7 +102,7 @@ def review_assign(request: SignedIn, hold: UUID) -> HttpResponse:
 @asks_or_does
 def review_snooze(request: SignedIn, hold: UUID) -> HttpResponse:
     found, now = access.hold_for(request.user, hold), database_now()
-    form = UntilForm(request.POST or None)
+    form = UntilForm(request.POST or None, request.profile.zone, now)
     lines = (
         "It leaves the lists Mine and Team for everybody until then, and comes back by itself.",
         "When it is due stays, and so does who is told when it is late. All held keeps showing it.",
@@ -127,7 +127,7 @@ def review_wake(request: SignedIn, hold: UUID) -> HttpResponse:
 @asks_or_does
 def review_remind(request: SignedIn, hold: UUID) -> HttpResponse:
     found, now = access.hold_for(request.user, hold), database_now()
-    form = UntilForm(request.POST or None)
+    form = UntilForm(request.POST or None, request.profile.zone, now)
     form.fields["within"].label = "When?"
     lines = ("Only you are reminded. A reminder that you set before is moved to this time.",)
     page = page_for(

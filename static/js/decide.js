@@ -122,9 +122,12 @@
       sessionStorage.removeItem(draftKey());
     } catch { /* nothing kept */ }
     if (!form) return;
+    const { zone } = Object.fromEntries(typed);
     for (const [name, value] of typed) {
       const field = form.elements[name];
-      if (!field) continue;
+      if (!field || name === "zone") continue;
+      // A time that was typed by other clocks would be another one here.
+      if (name === "until" && zone !== form.elements.zone.value) continue;
       if (field instanceof RadioNodeList) {
         for (const radio of field) radio.checked ||= radio.value === value && !radio.disabled;
       } else if (field.type === "radio") {

@@ -97,7 +97,10 @@
       if (xhr.status < 500) broken(EARLIER);
       return;
     }
+    // What somebody is at may be gone with the answer: then its part is where they go on.
+    const part = document.activeElement?.closest("section[aria-labelledby]");
     view = {
+      part: part?.getAttribute("aria-labelledby"),
       open: $$("details[open][id]", target).map((details) => details.id),
       scrolled: $$("[id][tabindex='0']", target).map((box) => [box.id, box.scrollLeft]),
     };
@@ -108,6 +111,9 @@
     for (const [id, left] of view?.scrolled ?? []) {
       const box = document.getElementById(id);
       if (box) box.scrollLeft = left;
+    }
+    if (view?.part && document.activeElement === document.body) {
+      document.getElementById(view.part)?.focus({ preventScroll: true });
     }
     view = null;
     // A question that was asked for is shown in its dialog.

@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 from guardian.shortcuts import assign_perm
 
 from reconciliation.core.review_work import BulkKind
-from reconciliation.models import AuditEntry, BulkAction, Hold
+from reconciliation.models import AuditEntry, BulkAction, Hold, Notification
 from reconciliation.services.bulk import Wanted, carry_out, confirm, hint_open_actions
 from tests.factories import many_held, owner_of, person, ready_provider
 from tests.workers import ROOT, environment_of
@@ -36,7 +36,8 @@ def carried_out_elsewhere(database_url: str, action: BulkAction, failpoint: str)
 
 
 @pytest.mark.parametrize(
-    ("failpoint", "done"), [("before_bulk_item*2", 1), ("after_bulk_item*2", 2)]
+    ("failpoint", "done"),
+    [("before_bulk_item*2", 1), ("after_bulk_item*2", 2), ("before_bulk_end", 3)],
 )
 def test_what_a_killed_process_left_is_done_once(
     committed_db: str, failpoint: str, done: int
@@ -46,6 +47,8 @@ def test_what_a_killed_process_left_is_done_once(
     assign_perm("reconciliation.assign", lead, provider.default_queue)
     lead = get_user_model().objects.get(pk=lead.pk)
     holds = [hold.pk for hold in many_held(3, provider)]
+    had = owner_of(provider.default_queue, "reviewer_2")
+    Hold.objects.filter(pk__in=holds[:2]).update(assignee=had)
     action = confirm(Wanted(BulkKind.ASSIGN, to=person()), holds, lead, provider.pk)
     assert carried_out_elsewhere(committed_db, action, failpoint) == -signal.SIGKILL
     assert action.items.filter(state="done").count() == done
@@ -60,3 +63,4 @@ def test_what_a_killed_process_left_is_done_once(
     assert action.items.filter(state="done").count() == 3
     assert Hold.objects.filter(assignee__username="reviewer_1").count() == 3
     assert AuditEntry.objects.filter(verb="assigned").count() == 3
+    assert Notification.objects.get(kind="taken").person == had

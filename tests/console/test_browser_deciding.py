@@ -10,7 +10,7 @@ from reconciliation.models import Decision, Hold, Operation
 from reconciliation.selectors.words import DECISIONS
 from tests.console.posting import IN_A_MONTH, url_of
 from tests.console.test_browser import browser, held, page, signed_in  # noqa: F401 (fixtures)
-from tests.deciding import learnt
+from tests.deciding import ABANDON, KEEP_HOLDING, decide, learnt
 from tests.factories import NOTE, owner_of
 from tests.waiting import wait_for
 
@@ -129,6 +129,33 @@ def test_what_became_known_meanwhile_is_read_and_what_was_typed_stays(
     page.locator("form[data-decide] [data-commit]").click()
     expect(page.locator("#record")).to_contain_text(NOTE)
     assert Decision.objects.get().kind == "abandon"
+
+
+def test_what_is_offered_beside_the_notes_goes_when_a_colleague_decides(
+    page: Page,  # noqa: F811
+    held: Operation,  # noqa: F811
+) -> None:
+    hold = Hold.objects.get()
+    other = owner_of(hold.queue, "reviewer_2")  # type: ignore[arg-type]
+    page.clock.install()
+    page.goto(url_of(held))
+    take = page.locator("#notes").get_by_role("button", name="Take it")
+    expect(take).to_be_visible()
+    note = page.get_by_label("Add a note")
+    note.fill("I have called the desk.")
+    decide(hold, KEEP_HOLDING, by=other)  # still offered, and drawn anew
+    page.clock.fast_forward(60_000)
+    expect(page.locator("#record")).to_contain_text("reviewer_2")
+    expect(note).to_be_focused()
+    take.focus()
+    hold.refresh_from_db()
+    decide(hold, ABANDON, by=other)
+    page.clock.fast_forward(60_000)
+    expect(take).to_have_count(0)
+    expect(page.locator("#notes-actions")).to_be_hidden()
+    # What had the focus is gone: it goes on from the head of its part, and what was typed stays.
+    expect(page.locator("#notes-h")).to_be_focused()
+    expect(note).to_have_value("I have called the desk.")
 
 
 def test_from_the_queue_to_the_record_by_keyboard_alone(

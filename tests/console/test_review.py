@@ -137,6 +137,25 @@ def test_whoever_a_case_waits_for_and_may_not_decide_it_is_named_as_that(
     assert list(barred_in(owner)) == [assigned.pk]
 
 
+def test_a_queue_of_several_owners_none_of_whom_may_decide_says_so_and_names_them(
+    owner: Client, provider: Provider
+) -> None:
+    (hold,) = many_held(1, provider)
+    queue = provider.default_queue
+    others = [owner_of(queue, f"reviewer_{number}") for number in (2, 3, 4)]
+    for each in others:
+        remove_perm("reconciliation.decide", each, queue)
+    assert barred_in(owner) == {}  # one of the four may
+    remove_perm("reconciliation.decide", person(), queue)
+    shown = page_at(owner).rows[0].owner
+    assert (shown.name, shown.group, shown.you) == ("payments", True, True)
+    said = "none of its owners may decide: reviewer_1, reviewer_2 and 2 more"
+    assert shown.barred == said
+    assert said in owner.get(REVIEW).content.decode()
+    text = owner.get(reverse("operation", args=[hold.operation_id])).content.decode()
+    assert "None of the owners of payments may decide here. Assign the case to somebody" in text
+
+
 def barred_in(client: Client) -> dict[Any, tuple[str, str]]:
     owners = {row.hold: row.owner for row in page_at(client).rows}
     return {hold: (one.name, one.barred) for hold, one in owners.items() if one.barred}

@@ -19,10 +19,12 @@ from django.urls import reverse
 from reconciliation.core.queue_views import Sort
 from reconciliation.models import Hold, Provider, Reminder, SavedView
 from reconciliation.selectors.queue_paging import KEYS
+from reconciliation.services.escalating import escalate_holds
 from reconciliation.services.notes import ask, comment
 from reconciliation.services.saved_views import MOST, save_view
 from reconciliation.services.snoozing import remind, snooze
 from tests.console.posting import HTMX, fragment
+from tests.deciding import ABANDON, learnt, propose, two_needed
 from tests.factories import many_held, owner_of, person, reader, ready_provider, stranger
 from workflows.services.clock import database_now
 
@@ -119,6 +121,49 @@ def test_each_view_shows_its_own_and_says_how_many(owner: Client, provider: Prov
     rows = {row.hold: row for row in page.rows}
     assert (rows[asked.pk].asks, rows[reminded.pk].reminded) == (True, True)
     assert rows[snoozed.pk].snoozed_until is not None
+
+
+NOT_RELIED_ON = [
+    {"replay_trust": ""},
+    {"contradicted_at": "2026-03-10T03:00:00Z", "contradiction": "seen"},
+]
+
+
+@pytest.mark.parametrize("fields", NOT_RELIED_ON, ids=["never shown", "contradicted"])
+def test_no_window_closes_where_the_key_is_not_relied_on(
+    owner: Client, provider: Provider, fields: dict[str, Any]
+) -> None:
+    other = ready_provider("machines")
+    (hold,), (kept,) = many_held(1, provider), many_held(1, other)
+    soon = database_now() + timedelta(minutes=30)
+    Hold.objects.update(window_ends_at=soon)
+
+    def told() -> tuple[Any, ...]:
+        page = page_at(owner)
+        beside = {view.text: view.count for view in shell_of(owner).views}
+        return (shown(owner, "view=closing"), counts(page.views)["Window closing"], beside)
+
+    assert told() == ({hold.pk, kept.pk}, "2", {"Mine": "0", "Window closing": "2"})
+    Provider.objects.filter(pk=provider.pk).update(**fields)
+    assert told() == ({kept.pk}, "1", {"Mine": "0", "Window closing": "1"})
+
+
+def shell_of(client: Client) -> Any:
+    return client.get(REVIEW).context["shell"]
+
+
+def test_what_is_proposed_and_void_needs_a_decision_and_no_second_person(
+    owner: Client, provider: Provider
+) -> None:
+    void, kept = (two_needed(hold) for hold in many_held(2, provider))
+    propose(void, ABANDON)
+    propose(kept, ABANDON)
+    assert shown(owner, "view=second") == {void.pk, kept.pk}
+    assert void.operation is not None
+    learnt(void.operation, "conflict")
+    escalate_holds()
+    assert shown(owner, "view=second") == {kept.pk}
+    assert counts(page_at(owner).views)["Waiting for a second person"] == "1"
 
 
 def test_what_is_snoozed_leaves_ones_own_lists_comes_back_and_is_never_hidden_from_all(

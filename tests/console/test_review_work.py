@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
@@ -19,7 +20,7 @@ from reconciliation.services.assigning import PARTIAL, claim
 from reconciliation.services.audit import actor_of, add_entry
 from reconciliation.services.bulk import carry_out
 from reconciliation.services.notes import ask, comment
-from tests.console.posting import HTMX, url_of
+from tests.console.posting import HTMX, form_at, fragment, post, url_of
 from tests.factories import (
     administrator,
     held_step_run,
@@ -241,6 +242,34 @@ def test_what_was_said_in_a_queue_that_is_not_theirs_to_see_is_not_shown(
     assert "stolen" not in looks.content.decode()
     everything = signed_in(administrator()).get(url_of(hold.operation))
     assert "stolen" in everything.content.decode()
+
+
+def moved(answer: Any) -> dict[str, str]:
+    """The parts of the thread that come with an answer to htmx: whether each is hidden."""
+    found = re.findall(r'id="(notes-\w+)"( hidden)? hx-swap-oob="true"', answer.content.decode())
+    return {name: hidden.strip() for name, hidden in found}
+
+
+def test_what_was_offered_beside_the_notes_goes_with_a_decision(lead: Client, hold: Hold) -> None:
+    url = url_of(hold.operation)
+    lead.post(at("review_snooze", hold), {"within": "4h"})
+    page = lead.get(url)
+    offered = {at(name, hold) for name in ("review_claim", "review_wake", "review_ask")}
+    assert {each for each in offered if each in page.content.decode()} == offered
+    polled = f"{url}?seen=an+earlier+one"
+    assert moved(fragment(lead, polled, "live")) == {"notes-marks": "", "notes-actions": ""}
+    decided = post(lead, form_at(lead, url), "abandon", htmx=True)
+    for answer in (decided, fragment(lead, polled, "live")):
+        assert moved(answer) == {"notes-marks": "hidden", "notes-actions": "hidden"}
+        assert not {each for each in offered if each in answer.content.decode()}
+
+
+def test_what_was_offered_beside_the_notes_of_a_step_goes_with_a_decision(lead: Client) -> None:
+    Provider.objects.all().delete()
+    url = reverse("held_run", args=[held_step_run().pk])
+    assert reverse("review_claim", args=[Hold.objects.get().pk]) in lead.get(url).content.decode()
+    decided = post(lead, form_at(lead, url), "fail_run", htmx=True)
+    assert moved(decided) == {"notes-marks": "hidden", "notes-actions": "hidden"}
 
 
 def test_a_question_is_shown_until_somebody_answers_it(lead: Client, hold: Hold) -> None:

@@ -15,6 +15,7 @@ from guardian.shortcuts import assign_perm
 
 from reconciliation.core.errors import CaseMoved, InvalidRequest
 from reconciliation.models import AuditEntry, CaseNote, Hold, Notification, Provider, Reminder
+from reconciliation.selectors.letters import is_worth_telling
 from reconciliation.services.assigning import assign, claim
 from reconciliation.services.audit import actor_of, add_entry, first_broken_entry
 from reconciliation.services.escalating import tell_reminders
@@ -260,6 +261,24 @@ def test_people_hear_what_others_make_theirs_and_what_they_wanted_to_hear(
     assert told() == [("assigned", "reviewer_1"), ("asked", "lead_1"), ("reminder", "reviewer_1")]
     texts = str(list(Notification.objects.values()))
     assert "card" not in texts
+
+
+def test_who_loses_a_case_to_another_by_another_s_hand_hears_of_it(
+    hold: Hold, owner: Any, lead: Any
+) -> None:
+    other = owner_of(hold.queue, "reviewer_2")
+    assign(hold.pk, owner, lead, seen=None)
+    assign(hold.pk, other, lead, seen=owner.pk)
+    assert told() == [
+        ("assigned", "reviewer_1"),
+        ("assigned", "reviewer_2"),
+        ("taken", "reviewer_1"),
+    ]
+    lost = Notification.objects.get(kind="taken")
+    assert is_worth_telling(lost)
+    assign(hold.pk, owner, lead, seen=other.pk)  # and back
+    lost = Notification.objects.get(pk=lost.pk)
+    assert not is_worth_telling(lost)
 
 
 def test_a_reminder_that_was_moved_meanwhile_is_not_told_of(hold: Hold, owner: Any) -> None:

@@ -8,11 +8,22 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.core import mail
 from guardian.shortcuts import assign_perm, remove_perm
+from pytest_django import Settings
 
 from reconciliation.core.errors import InvalidRequest
 from reconciliation.core.review_work import BulkKind
-from reconciliation.models import AuditEntry, BulkAction, BulkItem, Evidence, Hold, Provider
+from reconciliation.models import (
+    AuditEntry,
+    BulkAction,
+    BulkItem,
+    Evidence,
+    Hold,
+    Notification,
+    Provider,
+)
+from reconciliation.selectors.letters import is_worth_telling, lost_by
 from reconciliation.services import bulk
 from reconciliation.services.bulk import (
     BATCH,
@@ -35,6 +46,7 @@ from tests.factories import (
     stranger,
 )
 from tests.hinting import hinted
+from tests.telling import owner, told
 from workflows.services.clock import database_now
 
 pytestmark = pytest.mark.django_db
@@ -93,6 +105,73 @@ def test_the_set_is_what_was_confirmed_and_each_case_has_its_result(
     assert Hold.objects.filter(assignee=owner, state="open").count() == 3
     entries = AuditEntry.objects.filter(verb="assigned")
     assert [entry.detail["bulk"] for entry in entries] == [str(action.pk)] * 2
+
+
+# --- who loses cases by it ----------------------------------------------------------------------
+
+
+def handed_to(to: Any, by: Any, holds: list[Hold], had: dict[Any, list[int]]) -> BulkAction:
+    """All of `holds` go to `to`; `had` says which of them were whose."""
+    for person_, places in had.items():
+        chosen = [holds[place].pk for place in places]
+        Hold.objects.filter(pk__in=chosen).update(assignee=person_)
+    return carried_out(confirmed(BulkKind.ASSIGN, holds, by, to=to))
+
+
+def test_who_loses_cases_to_another_is_told_once_of_all_of_them(
+    provider: Provider, lead: Any, settings: Settings
+) -> None:
+    settings.ROMULUS_CONSOLE_URL = "https://romulus.example.com"
+    queue = provider.default_queue
+    assert queue is not None
+    to = fresh(person())
+    ada, bea, idle = (owner(queue, name) for name in ("ada_1", "bea_1", "idle_1"))
+    holds = many_held(6, provider)
+    action = handed_to(to, lead, holds, {ada: [0, 1, 2], bea: [3], lead: [4], to: [5]})
+    lost = Notification.objects.filter(kind="taken")
+    assert {row.person for row in lost} == {ada, bea}  # and nobody who gave or had it already
+    bulk.end(action)  # once, whoever comes again
+    assert lost.count() == 2
+    told()
+    letters = {sent.to[0].partition("@")[0]: sent for sent in mail.outbox}
+    assert idle.username not in letters
+    first, second = letters["ada_1"], letters["bea_1"]
+    assert first.subject == "3 cases of yours went to reviewer_1"
+    assert "lead_1 gave 3 cases of yours to reviewer_1" in first.body
+    assert second.subject == "1 case of yours went to reviewer_1"
+    assert f"https://romulus.example.com/review/?assignee={to.pk}" in first.body
+    pages = [f"/operations/{hold.operation_id}/" for hold in holds]
+    assert [page in first.body for page in pages] == [True] * 3 + [False] * 3
+
+
+def test_what_is_theirs_again_decided_or_not_theirs_to_see_is_not_said_to_be_lost(
+    provider: Provider, lead: Any
+) -> None:
+    queue = provider.default_queue
+    assert queue is not None
+    ada = owner(queue, "ada_1")
+    back, settled_, kept = many_held(3, provider)
+    handed_to(fresh(person()), lead, [back, settled_, kept], {ada: [0, 1, 2]})
+    Hold.objects.filter(pk=back.pk).update(assignee=ada)
+    Hold.objects.filter(pk=settled_.pk).update(state="closed", closed_at=database_now())
+    (lost,) = Notification.objects.filter(kind="taken")
+    assert list(lost_by(lost)) == [kept]
+    remove_perm("reconciliation.view_reviewqueue", ada, queue)
+    lost = Notification.objects.get(pk=lost.pk)
+    assert not is_worth_telling(lost)
+    told()
+    assert [sent.subject for sent in mail.outbox if "ada_1" in sent.to[0]] == []
+
+
+def test_one_who_loses_many_of_many_actions_gets_a_summary(provider: Provider, lead: Any) -> None:
+    queue = provider.default_queue
+    assert queue is not None
+    ada, to = owner(queue, "ada_1"), fresh(person())
+    for hold in many_held(12, provider):
+        handed_to(to, lead, [hold], {ada: [0]})
+    told()
+    (sent,) = [sent for sent in mail.outbox if "ada_1" in sent.to[0]]
+    assert sent.subject.startswith("12 notifications: 12 that went from you to somebody else")
 
 
 @pytest.mark.parametrize("kind", [BulkKind.SNOOZE, BulkKind.REMIND])

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
 from guardian.shortcuts import remove_perm
 
 from reconciliation.core.errors import (
@@ -29,12 +30,15 @@ from reconciliation.models import (
     ProposalEnd,
 )
 from reconciliation.selectors.letters import is_worth_telling
+from reconciliation.services import voiding
 from reconciliation.services.answers import Verdict
 from reconciliation.services.audit import actor_of, add_entry, first_broken_entry
 from reconciliation.services.confirming import settle_proposal
 from reconciliation.services.corrections import CorrectionGiven, correct
 from reconciliation.services.decisions import record_decision
 from reconciliation.services.drafts import drafts_of, keep
+from reconciliation.services.escalating import PROPOSAL_AGAIN, escalate_holds
+from reconciliation.services.proposals import CHANGED
 from reconciliation.services.reconcile import ask_again
 from tests import approving
 from tests.deciding import (
@@ -66,6 +70,7 @@ from tests.factories import (
 )
 from tests.tampering import tamper
 from workflows.models import Run
+from workflows.services.clock import database_now
 from workflows.services.results import result_of
 from workflows.services.runs import STARTED, start
 from workflows.services.stopping import cancel_run
@@ -336,6 +341,47 @@ def test_who_may_not_decide_any_more_has_proposed_in_vain(two: Hold, second: obj
     propose(two)
     remove_perm("reconciliation.decide", person(), two.queue)
     ensure_void(two, second, "reviewer_1 may not decide here any more")
+
+
+def test_the_sweep_ends_what_is_void_and_whoever_proposed_it_hears_of_it(two: Hold) -> None:
+    proposal = propose(two)
+    escalate_holds()
+    two.refresh_from_db()
+    assert two.proposal == proposal
+    assert two.tell_at is not None
+    assert two.tell_at - database_now() <= PROPOSAL_AGAIN
+    Evidence.objects.create(operation=two.operation, kind="conflict", source="look-up")
+    Hold.objects.update(tell_at=Now())
+    escalate_holds()
+    assert states(two) == OPEN
+    assert two.proposal is None
+    ended = ProposalEnd.objects.get()
+    assert (ended.kind, ended.by, ended.note) == ("void", None, CHANGED)
+    (told,) = Notification.objects.filter(kind="not_confirmed")
+    assert told.person == person()
+
+
+def test_what_a_stop_bars_for_now_stays_proposed(destination: RunningDestination) -> None:
+    hold = keyed(destination)
+    assert hold.operation is not None
+    propose(hold, SEND_AGAIN)
+    switched(hold.operation.provider, "paused")
+    escalate_holds()
+    assert not ProposalEnd.objects.exists()
+    switched(hold.operation.provider, "on")
+    assert settle_as(hold, CONFIRM, seconder_of(hold.queue)).kind == "confirmed"
+
+
+def test_one_that_cannot_be_looked_at_keeps_no_other_waiting(
+    two: Hold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ValueError("a contract that nobody can read")
+
+    propose(two)
+    monkeypatch.setattr(voiding, "ground_of", broken)
+    assert escalate_holds() == 1
+    assert not ProposalEnd.objects.exists()
 
 
 def test_asking_once_more_and_hearing_the_same_voids_nothing(two: Hold, second: object) -> None:

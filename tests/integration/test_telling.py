@@ -39,7 +39,7 @@ from reconciliation.services.decisions import Answer, record_decision
 from reconciliation.services.delivering import deliver_due, due_messages
 from reconciliation.services.digests import set_digest
 from reconciliation.services.dispatch import Scope, set_dispatch
-from reconciliation.services.escalating import begin_digests, escalate_holds
+from reconciliation.services.escalating import WINDOW_AGAIN, begin_digests, escalate_holds
 from reconciliation.services.holds import close_by_proof, open_hold
 from reconciliation.services.rehearsals import queue_of_rehearsals, tenant_of_rehearsals
 from reconciliation.services.telling import tell_opened
@@ -260,6 +260,47 @@ def test_what_has_just_become_due_is_not_called_0_s_late(hold: Hold) -> None:
     late = [each.body for each in mail.outbox if each.subject.startswith("Overdue")]
     assert late
     assert all(body.startswith("It is due now, and nobody has decided it.") for body in late)
+
+
+NOT_RELIED_ON = [{"replay_trust": ""}, {"contradicted_at": Now(), "contradiction": "two"}]
+
+
+def closing(hold: Hold) -> None:
+    """Its assignee can be reached, and its provider guards a second send for half an hour more."""
+    owner(hold.queue, "ada_1")
+    Hold.objects.update(assignee=person("ada_1"))
+    Operation.objects.update(replay_not_after=Now() + HOUR / 2)
+
+
+@pytest.mark.parametrize("fields", NOT_RELIED_ON, ids=["never shown", "contradicted"])
+def test_a_window_on_which_nobody_relies_is_not_said_to_close(
+    hold: Hold, provider: Provider, fields: dict[str, Any]
+) -> None:
+    closing(hold)
+    trusted = {name: getattr(provider, name) for name in fields}
+    Provider.objects.update(**fields)
+    told()
+    assert not Notification.objects.filter(kind="window").exists()
+    # Looked at again while it lasts: the key may be relied on by then.
+    hold.refresh_from_db()
+    assert hold.tell_at is not None
+    assert hold.tell_at - database_now() <= WINDOW_AGAIN
+    Provider.objects.update(**trusted)
+    Hold.objects.update(tell_at=Now())
+    told()
+    (sent,) = mail.outbox
+    assert sent.subject.startswith("Window closing: ")
+
+
+def test_a_closing_window_is_not_told_of_when_the_key_is_relied_on_no_more(hold: Hold) -> None:
+    closing(hold)
+    escalate_holds()
+    pass_on()
+    assert reached("window") == ["ada_1"]
+    Provider.objects.update(replay_trust="")
+    told()
+    assert not mail.outbox
+    assert Message.objects.get().state == "dropped"
 
 
 def test_where_nobody_stands_on_a_rung_the_next_one_hears(hold: Hold) -> None:
