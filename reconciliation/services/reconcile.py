@@ -3,12 +3,16 @@
 Asking is reading, so it needs no lease; it goes on while dispatch is off (promise P13). Nothing is
 ever sent here: when a send is the next move, the run is made ready, and the worker that claims it
 sends under its fence.
+
+What the database takes back, such as the victim of a deadlock, is written again as it was: an
+answer is evidence, and nobody is asked a second time for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 from uuid import UUID
 
@@ -44,6 +48,7 @@ from workflows.failpoints import failpoint
 from workflows.models import Run
 from workflows.services import hints
 from workflows.services.clock import database_now
+from workflows.services.taken_back import again_if_taken_back
 
 log = structlog.get_logger(__name__)
 
@@ -136,22 +141,25 @@ def follow(operation: Operation, move: Move, missing: tuple[str, ...]) -> None:
     An operation that was brought forward since it was loaded stays due: the move was decided from
     facts that have changed, such as a switch that was thrown meanwhile.
     """
-    due_at = operation.due_at
-    failpoint("before_follow", operation.step)
+    again_if_taken_back(partial(write_move, operation, move, missing))
+
+
+def write_move(loaded: Operation, move: Move, missing: tuple[str, ...]) -> None:
+    failpoint("before_follow", loaded.step)
     with transaction.atomic():
-        run = run_of(operation)
+        run = run_of(loaded)
         operation = (
             Operation.objects.select_for_update(of=("self",), no_key=True)
             .select_related(*WITH_PROVIDER)
-            .get(pk=operation.pk)
+            .get(pk=loaded.pk)
         )
-        still = operation.due_at in (None, due_at)
+        still = operation.due_at in (None, loaded.due_at)
         if still and run.state == RunState.HELD:
             follow_held(run, operation, move)
         elif still and run.state == RunState.WAITING:
             follow_parked(run, operation, move, missing)
         # Else a worker has the run and looks for itself, or the run is over.
-    failpoint("after_follow", operation.step)
+    failpoint("after_follow", loaded.step)
 
 
 def follow_held(run: Run, operation: Operation, move: Move) -> None:
@@ -233,6 +241,13 @@ def look_up(operation: Operation) -> None:
             Prepared.from_bytes(unseal(operation.request_sealed)),
         ),
     )
+    again_if_taken_back(partial(keep_answer, operation, answer, asked_at))
+    log.info("operation.looked_up", answered=not isinstance(answer, Unavailable))
+
+
+def keep_answer(
+    operation: Operation, answer: list[Found] | Unavailable, asked_at: datetime
+) -> None:
     failpoint("before_found", operation.step)
     with transaction.atomic():
         if isinstance(answer, Unavailable):
@@ -240,12 +255,11 @@ def look_up(operation: Operation) -> None:
         else:
             add_found(operation, answer, asked_at)
     failpoint("after_found", operation.step)
-    log.info("operation.looked_up", answered=not isinstance(answer, Unavailable))
 
 
 def verify(operation: Operation, resource: str) -> None:
     """Ask whether the result is as it should be, and keep the answer as evidence."""
-    keep_check(operation, check_result(operation, resource))
+    again_if_taken_back(partial(keep_check, operation, check_result(operation, resource)))
 
 
 def check_result(operation: Operation, resource: str) -> Evidence:
@@ -279,7 +293,7 @@ def asked(
         log.exception("operation.not_asked")
         return Unavailable(f"it could not be asked ({type(error).__name__})")
     if isinstance(answer, Unavailable) and (answer.throttled or answer.retry_after_seconds):
-        leave_alone(operation.provider, answer.retry_after_seconds)
+        again_if_taken_back(partial(leave_alone, operation.provider, answer.retry_after_seconds))
     return answer
 
 

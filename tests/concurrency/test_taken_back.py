@@ -9,14 +9,18 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from datetime import timedelta
 from itertools import count
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connection, transaction
+from django.db.models.functions import Now
 
-from reconciliation.models import Hold
+from reconciliation.models import Hold, LookUpPace, Operation
+from reconciliation.services.reconcile import reconcile
 from tests.claiming import ATOMIC_RETRIED, HOLDING, ONCE, attempts, ready_run
+from tests.destination import RunningDestination
 from tests.events import HOLDING as WAITING
 from tests.events import begun
 from tests.factories import advanced, quick_contract, ready_provider, started_run
@@ -26,6 +30,7 @@ from tests.sending import ledger, the_operation
 from tests.waiting import LIMIT_SECONDS
 from workflows.services import run_holds
 from workflows.services.claims import Claim
+from workflows.services.clock import database_now
 from workflows.services.executor import advance
 from workflows.services.ownership import Keeper
 from workflows.services.results import result_of
@@ -47,8 +52,11 @@ def taking_back(code: str) -> str:
     return f"RAISE EXCEPTION 'taken back' USING ERRCODE = '{code}'"
 
 
-def lets_down(event: str, what: str, *, where: str = "at the commit", times: int = 1) -> None:
-    """Let the server do `what` in the first `times` transactions in which `event` happens."""
+def lets_down(
+    event: str, what: str, *, where: str = "at the commit", only: str = "true", times: int = 1
+) -> None:
+    """Let the server do `what` in the first `times` transactions in which `event` happens, to a row
+    that is as `only` says."""
     with connection.cursor() as cursor:
         # A sequence counts on through what is taken back.
         cursor.execute("CREATE SEQUENCE let_down")
@@ -57,7 +65,7 @@ def lets_down(event: str, what: str, *, where: str = "at the commit", times: int
             f"$$ BEGIN IF nextval('let_down') <= {times} THEN {what}; END IF; RETURN NULL; END $$"
         )
         trigger = EVENTS[where].format(name="let_down", event=event)
-        cursor.execute(f"CREATE {trigger} FOR EACH ROW EXECUTE FUNCTION let_down()")
+        cursor.execute(f"CREATE {trigger} FOR EACH ROW WHEN ({only}) EXECUTE FUNCTION let_down()")
 
 
 def times_tried() -> int:
@@ -143,6 +151,48 @@ def test_a_wait_is_opened_once() -> None:
     lets_down("INSERT ON workflows_wait", taking_back("40P01"))
     run = advanced(begun(WAITING))
     assert (run.state, run.waits.count(), times_tried()) == ("waiting", 1, 2)
+
+
+# --- what is looked up again ------------------------------------------------------------------
+
+
+def waiting_for_its_turn(destination: RunningDestination) -> Operation:
+    """A write that took effect, whose answer was lost; it is its turn to be asked about now."""
+    provider = ready_provider("machines", destination.url)
+    soon = database_now() + timedelta(hours=1)
+    LookUpPace.objects.create(provider=provider, next_at=soon)
+    destination.client.arm("apply_then_drop")
+    advanced(started_run("replacement_worker"))
+    Operation.objects.update(due_at=Now(), turn_at=Now())
+    return the_operation()
+
+
+def questions(destination: RunningDestination) -> int:
+    return sum(entry.method == "GET" for entry in destination.client.journal())
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("where", EVENTS)
+@pytest.mark.parametrize(
+    ("event", "only"),
+    [
+        ("INSERT ON reconciliation_evidence", "NEW.source = 'look-up'"),
+        ("INSERT ON reconciliation_evidence", "NEW.source = 'result check'"),
+        ("UPDATE ON workflows_run", "NEW.state = 'ready'"),
+    ],
+    ids=["found", "checked", "woken"],
+)
+def test_what_was_looked_up_is_written_again_and_nobody_is_asked_again(
+    destination: RunningDestination, event: str, only: str, where: str, code: str
+) -> None:
+    operation = waiting_for_its_turn(destination)
+    lets_down(event, taking_back(code), where=where, only=only)
+    reconcile(operation.pk)
+    sources = list(operation.evidence.order_by("pk").values_list("source", flat=True))
+    assert (sources, questions(destination)) == (["look-up", "result check"], 2)
+    assert (operation.run.state, times_tried()) == ("waiting", 2)
+    operation.run.refresh_from_db()
+    assert operation.run.state == "ready"
 
 
 # --- a deadlock -------------------------------------------------------------------------------
