@@ -252,16 +252,21 @@ def waiting_for(scope: Scope) -> QuerySet[Operation]:
 
 
 def release(scope: Scope) -> None:
-    """Let the sweep look at what waited, so many a second: the provider may just have come back."""
-    waiting = waiting_for(scope).values("id")
-    sql, parameters = waiting.query.sql_with_params()
+    """Let the sweep look at what waited, so many a second: the provider may just have come back.
+
+    All of it is locked first, in the order of the IDs, as whoever ends many runs does: of two who
+    meet neither waits for the other one in a circle. What was settled or held meanwhile stays so.
+    """
+    waiting = waiting_for(scope).order_by("pk").only("created_at")
+    sql, parameters = waiting.select_for_update(of=("self",), no_key=True).query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
             UPDATE reconciliation_operation o
             SET due_at = statement_timestamp() + (w.place - 1) / %s * interval '1 second'
             FROM (
-                SELECT id, row_number() OVER ()::float8 AS place FROM ({sql}) AS ordered
+                SELECT id, row_number() OVER (ORDER BY created_at, id)::float8 AS place
+                FROM ({sql}) AS locked
             ) AS w
             WHERE o.id = w.id
             """,  # noqa: S608 (Django's own statement)

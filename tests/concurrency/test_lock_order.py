@@ -1,11 +1,13 @@
 """Nobody locks rows once the audit record is locked, which is the last: no deadlock comes of it.
 
 Each act here meets somebody who has a row, and who goes on to the record as soon as the act waits.
+Many rows of one table are locked in the order of their IDs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -14,9 +16,10 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from reconciliation.core.facts import CONFLICT_LATER
-from reconciliation.models import AuditEntry, Hold
+from reconciliation.core.facts import CONFLICT_LATER, Dispatch
+from reconciliation.models import AuditEntry, Hold, Operation
 from reconciliation.services.audit import add_entry
+from reconciliation.services.dispatch import set_dispatch
 from reconciliation.services.holds import close_by_proof, open_hold
 from reconciliation.services.ledger import ensure_held
 from reconciliation.services.locking import locked
@@ -26,11 +29,21 @@ from tests.deciding import TRY_AGAIN, propose, two_needed
 from tests.destination import RunningDestination
 from tests.events import HOLDING as WAITING
 from tests.events import let_deadline_come, swept
-from tests.factories import advanced, held_operation, open_hold_of, ready_provider, tenant
+from tests.factories import (
+    administrator,
+    advanced,
+    held_operation,
+    many_runs,
+    open_hold_of,
+    ready_provider,
+    started_run,
+    tenant,
+)
 from tests.racing import beside, wait_until_blocked
 from tests.waiting import LIMIT_SECONDS
 from workflows.core.definitions import Child, Workflow
 from workflows.models import Run
+from workflows.models.ids import new_id
 from workflows.registry import registry
 from workflows.services.changes import changes_of
 from workflows.services.claims import Claim, hold
@@ -128,6 +141,38 @@ def test_a_child_whose_case_is_opened_looks_at_its_siblings_after_that() -> None
     assert [child.state for child in parent.children.all()] == ["held", "held"]
     assert {state for _, _, state in attempts(one)} == {"committed"}
     assert not parent.children.filter(end_seen_at=None).exists()
+
+
+def beside_it(operation: Operation) -> Operation:
+    """Another one that waits as it does; made before it, as far as the time of that says."""
+    other = Operation.objects.get(pk=operation.pk)
+    other.pk = new_id()
+    (other.run,) = many_runs(1, "waiting", failure=operation.run.failure)
+    other.idempotency_key = str(other.pk)
+    other.created_at -= timedelta(hours=1)
+    other.save(force_insert=True)
+    return other
+
+
+def test_dispatch_that_is_turned_on_locks_what_waited_in_the_order_of_the_ids() -> None:
+    provider = ready_provider("payments", dispatch=Dispatch.OFF)
+    first = Operation.objects.get(run=advanced(started_run()))
+    second = beside_it(first)
+    turn_on = partial(set_dispatch, provider, Dispatch.ON, administrator(), "It is mended now.")
+
+    with beside() as do:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL deadlock_timeout = '1h'")  # it is not the victim
+            rows = Operation.objects.select_for_update(no_key=True)
+            rows.get(pk=first.pk)
+            turning = do(turn_on)
+            wait_until_blocked(turning)
+            rows.get(pk=second.pk)
+            # Somebody holds it, meanwhile.
+            Operation.objects.filter(pk=first.pk).update(state="held", due_at=None)
+        assert turning.result(timeout=LIMIT_SECONDS)
+    assert Operation.objects.get(pk=first.pk).due_at is None
+    assert Operation.objects.get(pk=second.pk).due_at is not None
 
 
 @pytest.mark.parametrize(
