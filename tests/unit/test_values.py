@@ -94,6 +94,7 @@ ORDER = Order(
         ((1, "a"), tuple[int, str]),
         (None, Order | None),
         (2.5e-8, float),
+        (0.0, float),
         (True, bool),
         (MAX_SAFE_INTEGER, int),
         (-MAX_SAFE_INTEGER, int),
@@ -124,6 +125,7 @@ PATH = r"\$\.lines\[1\]\.price"
         (nested({"a\x00": 1}), rf"at {PATH}\.'a\\x00': text with a NUL character"),
         (nested(2**53 + 1), rf"at {PATH}: 9007199254740993 is beyond 2\^53"),
         (nested(-(2**53) - 1), rf"at {PATH}: -9007199254740993 is beyond 2\^53"),
+        (nested(-0.0), rf"at {PATH}: -0\.0 would lose its sign; return 0\.0"),
         ("\udfff", r"at \$: text with half of a surrogate pair"),
         (object(), r"at \$: object has no JSON form"),
         (print, r"at \$: builtin_function_or_method has no JSON form"),
@@ -292,6 +294,10 @@ class Refused(BaseModel):
     at: datetime
 
 
+class Labelled(BaseModel, extra="allow"):
+    name: str
+
+
 AT = datetime(2026, 3, 10, tzinfo=UTC)
 OFF_BY_SECONDS = timezone(timedelta(minutes=53, seconds=28))
 
@@ -309,8 +315,9 @@ OFF_BY_SECONDS = timezone(timedelta(minutes=53, seconds=28))
             "$.placed_at",
         ),
         (SecretStr("4000 0000"), SecretStr, "$"),
+        (Labelled(name="a", price=Decimal("1.50")), Labelled, "$.price"),
     ],
-    ids=["alike", "alike in a list", "text or number", "member or value", "seconds", "stars"],
+    ids=["alike", "in a list", "text or number", "member or value", "seconds", "stars", "unnamed"],
 )
 def test_what_would_come_back_as_something_else_is_refused(
     value: Any, annotation: Any, path: str
@@ -327,11 +334,12 @@ def test_what_would_come_back_as_something_else_is_refused(
         (7, int | str),
         ("7", int | str),
         (None, Decimal | str | None),
+        (Labelled(name="a", places=[1, 2]), Labelled),
         # Twice there, by a clock that is put back.
         (datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin")), datetime),
         (datetime(2026, 3, 10, 12), datetime),  # noqa: DTZ001 (it is meant)
     ],
-    ids=["told apart", "number", "text", "nothing", "twice", "no zone"],
+    ids=["told apart", "number", "text", "nothing", "unnamed", "twice", "no zone"],
 )
 def test_what_comes_back_as_it_was_is_kept(value: Any, annotation: Any) -> None:
     back = from_json(stored(value, annotation), annotation, what=WHAT)
@@ -340,6 +348,81 @@ def test_what_comes_back_as_it_was_is_kept(value: Any, annotation: Any) -> None:
         assert back - value == timedelta(0)
     else:
         assert back == value
+
+
+# --- more than was declared -------------------------------------------------------------------
+
+
+class Card(BaseModel, frozen=True):
+    last_four: str
+
+
+class DebitCard(Card, frozen=True):
+    pin_was_asked: bool
+
+
+class Nothing(BaseModel):
+    """Says by its class alone what it is."""
+
+
+class Something(Nothing):
+    more: int
+
+
+@dataclass
+class Answered(Accepted):
+    by: str
+
+
+class Wallet(BaseModel):
+    name: str
+    cards: dict[str, list[Card]]
+
+
+CARD, DEBIT = Card(last_four="4242"), DebitCard(last_four="4242", pin_was_asked=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation", "path"),
+    [
+        (DEBIT, Card, "$"),
+        (Something(more=1), Nothing, "$"),
+        (Answered("fine", "ada"), Accepted, "$"),
+        ([CARD, DEBIT], list[Card], "$[1]"),
+        ((1, DEBIT), tuple[int, Card], "$[1]"),
+        ({CARD, DEBIT}, set[Card], "$[]"),
+        (Wallet(name="a", cards={"mine": [CARD, DEBIT]}), Wallet, "$.cards.mine[1]"),
+        ({"a": DEBIT}, dict[str, Card | None], "$.a"),
+    ],
+)
+def test_what_a_subclass_adds_is_not_left_out_silently(
+    value: Any, annotation: Any, path: str
+) -> None:
+    with pytest.raises(UnstorableValue, match=f"^{WHAT}: at {re.escape(path)}: .* would come back"):
+        stored(value, annotation)
+
+
+def test_it_is_said_which_class_to_declare() -> None:
+    said = "DebitCard would come back as Card, without what it adds; declare DebitCard"
+    with pytest.raises(UnstorableValue, match=said):
+        stored([DEBIT], list[Card])
+    assert stored([DEBIT], list[DebitCard]) == [{"last_four": "4242", "pin_was_asked": True}]
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation"),
+    [
+        (CARD, Card),
+        (Nothing(), Nothing),
+        ({CARD}, frozenset[Card]),
+        (Wallet(name="a", cards={"mine": [CARD], "lent": []}), Wallet),
+        ({"a": None, "b": CARD}, dict[str, Card | None]),
+    ],
+)
+def test_that_a_class_has_subclasses_changes_nothing_for_what_is_of_itself(
+    value: Any, annotation: Any
+) -> None:
+    assert from_json(stored(value, annotation), annotation, what=WHAT) == value
 
 
 def test_a_field_that_its_author_leaves_out_is_not_missed() -> None:
