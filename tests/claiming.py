@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,6 +15,7 @@ from workflows.core.definitions import Workflow
 from workflows.core.retry import RetryPolicy
 from workflows.models import Run, Worker
 from workflows.registry import registry
+from workflows.services import run_holds
 from workflows.services.claims import Also, Claim, claim_run, commit_step, nothing
 from workflows.services.executor import take_step
 from workflows.services.outputs import keep_output
@@ -60,6 +62,11 @@ def expire_lease(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
 
 
+def come_due(run: Run) -> None:
+    """Let the rest of a run that is ready be over."""
+    Run.objects.filter(pk=run.pk).update(ready_at=Now())
+
+
 def lose_worker(run: Run) -> None:
     """Let a worker take `run` and go quiet."""
     claimed(run)
@@ -71,6 +78,17 @@ def attempts(run: Run) -> list[tuple[str, int, str]]:
     ended = list(run.attempts.order_by("fence").values_list("step", "number", "state"))
     running = Run.objects.filter(pk=run.pk, state="running").values_list("step", "tries")
     return ended + [(step, tries, "running") for step, tries in running]
+
+
+@contextmanager
+def opening_holds(opener: Callable[[Claim, str, str], None]) -> Iterator[None]:
+    """Let `opener` keep a hold for each run that is held, until the block is left."""
+    (before,) = run_holds._openers
+    run_holds.register_hold_opener(opener)
+    try:
+        yield
+    finally:
+        run_holds.register_hold_opener(before)
 
 
 # --- steps that do what a test says -----------------------------------------------------------

@@ -35,6 +35,7 @@ TRACEBACK = "Traceback (most recent call last):"
 ALARMS = frozenset(
     {
         "step.crashed",
+        "step.not_held",
         "contract.contradicted",
         "transmission.crashed",
         "step.taken_back",

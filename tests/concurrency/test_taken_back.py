@@ -6,9 +6,8 @@ Only what it has certainly taken back: a connection that is lost at the commit i
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from datetime import timedelta
 from itertools import count
 from typing import Any
@@ -16,10 +15,21 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, transaction
 from django.db.models.functions import Now
+from structlog.testing import capture_logs
 
 from reconciliation.models import Hold, LookUpPace, Operation
+from reconciliation.services.holds import open_run_hold
 from reconciliation.services.reconcile import reconcile
-from tests.claiming import ATOMIC_RETRIED, HOLDING, ONCE, attempts, ready_run
+from tests.claiming import (
+    ATOMIC_RETRIED,
+    HOLDING,
+    ONCE,
+    attempts,
+    come_due,
+    opening_holds,
+    raising,
+    ready_run,
+)
 from tests.destination import RunningDestination
 from tests.events import HOLDING as WAITING
 from tests.events import begun
@@ -110,6 +120,44 @@ def test_nobody_knows_what_became_of_a_commit_whose_connection_was_lost() -> Non
     assert (attempts(run), times_tried()) == ([("act", 1, "running")], 1)
 
 
+def losing_its_hold() -> Callable[[Claim, str, str], None]:
+    """A bug while a run is held; then, while it is held for that, the connection is lost."""
+    tried = count(1)
+
+    def open_hold(claim: Claim, reason: str, message: str) -> None:
+        match next(tried):
+            case 1:
+                raise KeyError("a bug of ours")
+            case 2:
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            case _:
+                open_run_hold(claim, reason, message)
+
+    return open_hold
+
+
+def test_a_hold_whose_connection_was_lost_is_made_up_for() -> None:
+    run = ready_run(HOLDING, raising(ValueError("no")))
+    with opening_holds(losing_its_hold()):
+        assert advanced(run).failure["reason"] == "not_held"
+        come_due(run)
+        assert advanced(run).failure["reason"] == "step_crashed"
+    assert (run.state, Hold.objects.get().run_id) == ("held", run.pk)
+
+
+def test_an_attempt_that_is_left_to_its_lease_is_told_of() -> None:
+    """Nothing can be written any more: neither the hold, nor that there is none."""
+    run = ready_run(HOLDING, raising(ValueError("no")))
+    lets_down("INSERT ON workflows_attempt", LOSES_ITS_CONNECTION, times=99)
+    with opening_holds(losing_its_hold()), capture_logs() as logs:
+        with pytest.raises(OperationalError):
+            advance(run.pk, Keeper())
+        connection.close()
+    assert attempts(run) == [("act", 1, "running")]
+    assert [each["event"] for each in logs][-1] == "step.left_to_its_lease"
+
+
 def test_an_atomic_step_has_failed_with_what_it_wrote() -> None:
     """As where a statement of its own is the victim: its retries count."""
     lets_down("INSERT ON workflows_attempt", taking_back("40P01"))
@@ -196,16 +244,6 @@ def test_what_was_looked_up_is_written_again_and_nobody_is_asked_again(
 
 
 # --- a deadlock -------------------------------------------------------------------------------
-
-
-@contextmanager
-def opening_holds(opener: Callable[[Claim, str, str], None]) -> Iterator[None]:
-    (before,) = run_holds._openers
-    run_holds.register_hold_opener(opener)
-    try:
-        yield
-    finally:
-        run_holds.register_hold_opener(before)
 
 
 def test_the_victim_of_a_deadlock_settles_its_step_again() -> None:

@@ -35,6 +35,7 @@ from workflows.services.claims import (
     record_superseded,
     release,
 )
+from workflows.services.crashes import hold_later, still_to_hold
 from workflows.services.failures import OUTAGE, after_failure, call, when_outputs_are_back
 from workflows.services.kinds import (
     Again,
@@ -54,7 +55,7 @@ from workflows.services.pauses import is_paused
 from workflows.services.run_holds import open_run_hold
 from workflows.services.run_view import RunView
 from workflows.services.settling import asked_by, close_all, unsettled, why_cancelled
-from workflows.services.taken_back import TRIES, was_taken_back
+from workflows.services.taken_back import TRIES, again_if_taken_back, was_taken_back
 from workflows.sql import fetch
 
 log = structlog.get_logger(__name__)
@@ -105,6 +106,10 @@ def take_step(claim: Claim, keeper: Keeper) -> Claim | None:
             # After the commit, whatever it was part of: a parent is locked before its children.
             look_at_parent(claim.parent)
         return following
+    except BaseException as error:
+        # The database is gone, or takes nothing: whoever comes after the lease counts it as lost.
+        log.warning("step.left_to_its_lease", error=describe(error))
+        raise
     finally:
         at_work.reset(before)
         keeper.end(claim.attempt)
@@ -144,14 +149,31 @@ def settle_or_hold(claim: Claim, keeper: Keeper) -> Settled:
         log.exception("step.crashed")
         crashed = Hold("step_crashed", f"Romulus could not go on: {describe(error)}")
         try:
-            return settle(claim, crashed, keeper)
+            return hold_crashed(claim, crashed, keeper)
         except LostOwnership:
             refused(claim, None)
             return NOTHING
 
 
+def hold_crashed(claim: Claim, crashed: Hold, keeper: Keeper) -> Settled:
+    """Hold the run; where that is refused, let it be done later. If the connection was lost at the
+    commit, and it is held after all, that finds nobody who has it."""
+    try:
+        return again_if_taken_back(partial(settle, claim, crashed, keeper))
+    except LostOwnership:
+        raise
+    except Exception as error:
+        log.exception("step.not_held")
+        hold_later(claim, crashed, describe(error))
+        return NOTHING
+
+
 def worked_out(claim: Claim) -> Result:
-    return cancelled(claim) or too_many_losses(claim) or execute(claim)
+    return cancelled(claim) or why_not_execute(claim) or execute(claim)
+
+
+def why_not_execute(claim: Claim) -> Hold | None:
+    return too_many_losses(claim) or still_to_hold(claim)
 
 
 def refused(claim: Claim, result: Result | None) -> None:
@@ -179,7 +201,7 @@ def end_with(run: UUID, by: str) -> None:
     close_all({run: by})
 
 
-def too_many_losses(claim: Claim) -> Result | None:
+def too_many_losses(claim: Claim) -> Hold | None:
     if claim.step.kind == "missing":
         return Hold(
             "step_missing",
@@ -236,7 +258,7 @@ def take_atomic_step(claim: Claim, keeper: Keeper) -> tuple[Result, Settled | No
     try:
         with transaction.atomic():
             let_compute(claim)
-            result = too_many_losses(claim) or execute(claim)
+            result = why_not_execute(claim) or execute(claim)
             if isinstance(result, Done):
                 settled = settle_done(claim, result, keeper)
             else:
