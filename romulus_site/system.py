@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management import call_command
@@ -14,6 +16,7 @@ from django.db import OperationalError, ProgrammingError, connection, connection
 
 from romulus_site import parts, static_files
 from romulus_site.embedded import EmbeddedPostgres, ensure_pgmq
+from romulus_site.health import ask_broker
 from romulus_site.processes import DidNotStart, Supervisor, Surroundings
 from romulus_site.progress import Progress
 
@@ -21,6 +24,12 @@ from romulus_site.progress import Progress
 READY_SECONDS = 60.0
 # The providers of the demonstration (`romulus_site.demo`, which imports models).
 DEMO = ("desk", "machines", "payments")
+BROKER_AWAY = (
+    "The broker at {address} does not answer. Everything starts all the same:\n"
+    "runs can be started and decided, and wait; work goes on by itself as soon as it answers.\n"
+    "Start it, or set BROKER_URL."
+)
+BROKER_BACK = "The broker answers: work goes on"
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -33,6 +42,12 @@ class Wanted:
     workers: int
     concurrency: int
     demo: bool
+
+
+def broker_address() -> str:
+    """Where the broker of one's own is, without its password."""
+    url = urlsplit(os.environ.get("BROKER_URL", ""))
+    return f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
 
 
 def here(wanted: Wanted) -> str:
@@ -70,6 +85,7 @@ class System:
             )
         surroundings = Surroundings(settings.BASE_DIR, environment)
         self._children = Supervisor(data / "logs", surroundings, progress.say)
+        self._broker_is_away = False
 
     def __enter__(self) -> Self:
         for number in ENDING_SIGNALS:
@@ -100,6 +116,7 @@ class System:
             messages = first_run.prepare(demo=self.wanted.demo).messages
         self._gather_files()
         self._start_children()
+        self._look_at_broker()
         return messages
 
     def tend(self) -> None:
@@ -108,6 +125,15 @@ class System:
             self._progress.say("PostgreSQL has ended; starting it again")
             self._postgres.start()
         self._children.tend()
+        if self._broker_is_away and ask_broker():
+            self._broker_is_away = False
+            self._progress.say(BROKER_BACK)
+
+    def _look_at_broker(self) -> None:
+        """Nothing waits for it here: its messages are hints, and workers look for it themselves."""
+        self._broker_is_away = not ask_broker()
+        if self._broker_is_away:
+            self._progress.say(BROKER_AWAY.format(address=broker_address()))
 
     def _start_database(self) -> None:
         if self._postgres is not None:

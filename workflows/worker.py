@@ -6,7 +6,12 @@ import threading
 from typing import Any
 
 import structlog
-from celery.signals import worker_init, worker_ready, worker_shutdown, worker_shutting_down
+from celery.signals import (
+    celeryd_after_setup,
+    worker_init,
+    worker_shutdown,
+    worker_shutting_down,
+)
 from django.conf import settings
 from django.db import close_old_connections, connection
 
@@ -34,13 +39,15 @@ def refuse_other_pools(sender: Any, **_: Any) -> None:
         )
 
 
-@worker_ready.connect(weak=False)
-def begin(sender: Any, **_: Any) -> None:
+@celeryd_after_setup.connect(weak=False)
+def begin(instance: Any, **_: Any) -> None:
+    """A worker that starts while the broker is away does all that one does from which it has gone:
+    it is known, sweeps, and listens as soon as there is somebody to listen to."""
     # Not in every process that has the code: these have threads and connections of their own.
     register_duty(purge_seldom)
     register_duty(purge_events_seldom)
     register_duty(collect_seldom)
-    threads = sender.controller.concurrency
+    threads = instance.concurrency
     threading.Thread(target=enlist, args=(threads,), name="enlist", daemon=True).start()
 
 

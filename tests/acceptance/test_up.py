@@ -18,7 +18,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from tests.ports import free_port
+from tests.acceptance.changed_settings import changing
+from tests.brokers import broker_of_machine
+from tests.ports import LOOPBACK, free_port
+from tests.relay import Relay
 from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +49,7 @@ class Installation:
         self.port = free_port()
         self._killed: set[int] = set()
         kept = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-        self._environment = kept | {
+        self.environment = kept | {
             "ROMULUS_DATA": str(self.data),
             "ROMULUS_LEASE_SECONDS": LEASE_SECONDS,
         }
@@ -55,7 +58,7 @@ class Installation:
         command = [sys.executable, "manage.py", "up", f"--port={port or self.port}", *options]
         with self.output.open("ab") as output:
             return subprocess.Popen(
-                command, cwd=ROOT, env=self._environment, stdout=output, stderr=output
+                command, cwd=ROOT, env=self.environment, stdout=output, stderr=output
             )
 
     def settle(self) -> dict[str, Any]:
@@ -178,6 +181,31 @@ def test_ctrl_c_ends_everything_cleanly(installation: Installation) -> None:
     assert supervisor.wait(120) == 0
     assert installation.processes() == []
     assert "Traceback" not in installation.said()
+
+
+def test_a_broker_that_is_away_is_told_of_and_waited_for(installation: Installation) -> None:
+    """It answers once everything else is up; only then can the demonstration settle."""
+    with broker_of_machine("redis") as broker:
+        late = Relay(broker.address, (LOOPBACK, free_port()))
+        late.cut()
+        own_keys = {"global_keyprefix": broker.prefix}
+        installation.environment |= changing(CELERY_BROKER_TRANSPORT_OPTIONS=own_keys)
+        installation.environment["BROKER_URL"] = broker.url(late.port)
+        options = ("--until-settled", f"--json={installation.json}", f"--timeout={SETTLE_SECONDS}")
+        up = installation.up(*options)
+        installation.wait_for_words("Romulus is up")
+        where = f"redis://{LOOPBACK}:{late.port}"
+        assert f"The broker at {where} does not answer" in installation.said()
+
+        late.mend()
+        installation.wait_for_words("The broker answers")
+        assert up.wait(SETTLE_SECONDS) == 0, installation.said()
+        late.cut()
+    assert states(json.loads(installation.json.read_text())) == {
+        "ticket_triage": "held",
+        "replacement_worker": "completed",
+        "refund": "completed",
+    }
 
 
 def test_a_port_in_use_is_said_in_a_sentence(installation: Installation) -> None:
