@@ -26,6 +26,7 @@ Json = Any  # None, bool, int, float, str, list or dict of the same: what json.l
 MAX_SAFE_INTEGER = 2**53 - 1
 PRINTED_BITS = 256  # longer numbers say nothing, and Python refuses to print very long ones
 PARTLESS = (str, int, float, bool, type(None), Decimal)
+TOO_DEEP = "Maximum serialization depth exceeded"  # as pydantic says it, long before Python does
 # What says nothing about its parts.
 UNTYPED = (Any, dict, list, dict[str, Any], list[Any])
 # Parts, as pydantic names them, whose JSON may not lead back: what has no type or one of several, a
@@ -69,10 +70,10 @@ def to_json(value: Any, annotation: Any, *, limit: int, what: str) -> Json:
         raise UnstorableValue(f"{what}: {first_problem(error)}") from error
     except UnstorableValue:
         raise
-    except RecursionError as error:
-        problem = "it is nested too deeply, or holds itself"
-        raise UnstorableValue(f"{what}: {problem}") from error
     except Exception as error:  # whatever a type of the author's own does here is one error
+        if isinstance(error, RecursionError) or TOO_DEEP in error.args:
+            problem = "it is nested too deeply, or holds itself"
+            raise UnstorableValue(f"{what}: {problem}") from error
         raise UnstorableValue(
             f"{what}: {type(value).__name__} has no JSON form; return a model, dataclass or dict"
         ) from error
