@@ -6,7 +6,9 @@ import random
 from datetime import timedelta
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connection, connections
+from django.db.transaction import TransactionManagementError
+from psycopg.pq import TransactionStatus
 
 from workflows.core.errors import LostOwnership, OutputsAway
 from workflows.core.retry import is_permanent
@@ -19,6 +21,9 @@ from workflows.services.run_view import RunView
 log = structlog.get_logger(__name__)
 
 STORAGE_REST = timedelta(seconds=10)
+LEFT_OPEN = (
+    "it left a transaction open, which was undone: end what it begins, or declare the step atomic"
+)
 # Not the step's fault: the attempt is left to its lease, so that an outage fails no step for good.
 OUTAGE = (OperationalError, InterfaceError, LostOwnership)
 
@@ -28,7 +33,8 @@ def call(
 ) -> tuple[object, Again | Hold | Fail | None]:
     """Call the step's function; return its value, or what follows from what it raised.
 
-    Whatever the author's code raises is its result, never this process's end.
+    Whatever the author's code raises is its result, never this process's end. So is a transaction
+    that it leaves open: nothing that is written after it would be committed.
 
     Args:
         function: another one that its author has given, called in the step's place.
@@ -36,6 +42,17 @@ def call(
     Raises:
         OperationalError, InterfaceError: the database went away meanwhile.
     """
+    was_open = in_transaction()
+    value, problem = outcome(claim, view, function)
+    if was_open or not in_transaction():
+        return value, problem
+    undo_transaction()
+    return None, problem or after_failure(claim, TransactionManagementError(LEFT_OPEN))
+
+
+def outcome(
+    claim: Claim, view: RunView, function: StepFunction | None
+) -> tuple[object, Again | Hold | Fail | None]:
     try:
         return (function or claim.step.function)(view), None
     except OUTAGE as error:
@@ -48,6 +65,24 @@ def call(
     except BaseException as error:  # noqa: BLE001 (its result, never our end)
         # Also what ends a process or a coroutine, such as `asyncio.CancelledError`.
         return None, after_failure(claim, error)
+
+
+def in_transaction() -> bool:
+    """Whether what this thread writes to the database now is committed by somebody else."""
+    own = connections[DEFAULT_DB_ALIAS]
+    if own.in_atomic_block:
+        return True
+    raw = own.connection
+    if raw is None or raw.closed:
+        return False
+    return not raw.autocommit or raw.pgconn.transaction_status != TransactionStatus.IDLE
+
+
+def undo_transaction() -> None:
+    """Give the session up, and with it whatever is open there."""
+    own = connections[DEFAULT_DB_ALIAS]
+    own.in_atomic_block = False  # else Django would keep what is closed
+    own.close()
 
 
 def session_is_over() -> bool:
