@@ -16,6 +16,7 @@ from reconciliation.services.audit import add_entry
 from reconciliation.services.proposals import end_as_void
 from reconciliation.services.telling import tell_opened, tell_proven
 from workflows.core.states import RunState
+from workflows.core.words import storable
 from workflows.models import Run
 from workflows.services.claims import Claim
 from workflows.services.clock import database_now
@@ -98,7 +99,7 @@ def open_hold(
         operation=operation,
         queue=queue,
         reason=reason,
-        message=message[:1000],
+        message=storable(message, 1000),
         due_at=due_in(queue),
         amount=operation.amount if operation else None,
         window_ends_at=operation.replay_not_after if operation else None,

@@ -144,11 +144,21 @@ def test_an_output_that_is_not_there_fails_the_step_and_names_it(step: str) -> N
 
 class Unprintable(Exception):
     def __str__(self) -> str:
-        raise RuntimeError("no words")
+        raise self.args[0]
 
 
 @pytest.mark.parametrize(
-    "error", [SystemExit(1), ValueError("half of \udc80 a pair"), Unprintable()], ids=repr
+    "error",
+    [
+        SystemExit(1),
+        ValueError("half of \udc80 a pair"),
+        Unprintable(RuntimeError("no words")),
+        Unprintable(SystemExit(1)),
+        MemoryError(),
+        RecursionError("too deep"),
+        ExceptionGroup("several", [ValueError("\x00")]),
+    ],
+    ids=repr,
 )
 def test_whatever_a_step_raises_is_its_result(error: BaseException) -> None:
     assert advanced(ready_run(ONCE, raising(error))).state == "failed"
@@ -238,6 +248,17 @@ class Raising(BaseModel):
         raise KeyError(value)
 
 
+class Naming(BaseModel):
+    """An output whose own check says what no text column takes."""
+
+    number: int
+
+    @field_validator("number")
+    @classmethod
+    def refuse(cls, value: int) -> int:
+        raise ValueError(f"{value}: no \x00, {'x' * 5000}")
+
+
 unstorable = Workflow("tests.unstorable")
 
 
@@ -246,7 +267,15 @@ def give_raising(run: RunView) -> Raising:
     return {"number": 1}  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("workflow", [unstorable, ONCE], ids=["check", "number"])
+naming = Workflow("tests.naming")
+
+
+@naming.step()
+def give_naming(run: RunView) -> Naming:
+    return {"number": 1}  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("workflow", [unstorable, naming, ONCE], ids=["check", "words", "number"])
 def test_an_output_that_nobody_can_even_describe_is_held_too(workflow: Workflow) -> None:
     registry.add(workflow)
     acts["act"] = lambda _: 10**5000

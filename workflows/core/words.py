@@ -70,17 +70,17 @@ def without_values(error: BaseException) -> str:
     """What an error says, without the values that validators and databases add to it (P9)."""
     if isinstance(error, ValidationError):
         return first_problem(error)
-    # PostgreSQL names the row's own values in its DETAIL and CONTEXT lines.
-    return re.split(r"\n(?:DETAIL|CONTEXT|HINT):", str(error))[0]
+    # PostgreSQL names the row's own values in its DETAIL and CONTEXT lines. Cut first: some errors
+    # say all that they were given, and nobody reads on.
+    return re.split(r"\n(?:DETAIL|CONTEXT|HINT):", str(error)[:LOOKED_AT])[0]
 
 
 def describe(error: BaseException) -> str:
     """Say in bounded, storable words what was raised."""
     try:
         said = without_values(error)
-    except Exception:  # noqa: BLE001 (an error that cannot say what it is)
+    except BaseException:  # noqa: BLE001 (an error that cannot say what it is)
         said = ""
-    # Cut first, so that looking for credentials takes a bounded time.
     text = storable(f"{type(error).__name__}: {said}", LOOKED_AT)
     return without_credentials(text)[:SAID]
 

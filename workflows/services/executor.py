@@ -47,6 +47,7 @@ from workflows.services.kinds import (
     Overtaken,
     Park,
     Result,
+    fit_to_keep,
     handlers,
 )
 from workflows.services.outputs import Kept, keep_output
@@ -101,18 +102,24 @@ def take_step(claim: Claim, keeper: Keeper) -> Claim | None:
     keeper.begin(claim.attempt, claim.step.timeout.total_seconds())
     before = at_work.set(AtWork(claim.run, claim.attempt, claim.step.name))
     try:
-        following, has_stopped = settle_or_hold(claim, keeper)
+        following, has_stopped = settle_or_leave(claim, keeper)
         if has_stopped:
             # After the commit, whatever it was part of: a parent is locked before its children.
             look_at_parent(claim.parent)
         return following
-    except BaseException as error:
-        # The database is gone, or takes nothing: whoever comes after the lease counts it as lost.
-        log.warning("step.left_to_its_lease", error=describe(error))
-        raise
     finally:
         at_work.reset(before)
         keeper.end(claim.attempt)
+
+
+def settle_or_leave(claim: Claim, keeper: Keeper) -> Settled:
+    """Of what is left to its lease, because the database is gone or takes nothing, the log tells.
+    Whoever comes after the lease counts it as lost."""
+    try:
+        return settle_or_hold(claim, keeper)
+    except BaseException as error:
+        log.warning("step.left_to_its_lease", error=describe(error))
+        raise
 
 
 def settle_or_hold(claim: Claim, keeper: Keeper) -> Settled:
@@ -303,6 +310,7 @@ def settle(claim: Claim, result: Result, keeper: Keeper) -> Settled:
             return settle_done(claim, result, keeper)
         except OutputNotKept as error:
             result = not_kept(error)
+    result = fit_to_keep(result)
     match result:
         case Again():
             settle_again(claim, result)

@@ -8,10 +8,11 @@ brings `write`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from workflows.core.values import Json
+from workflows.core.words import storable
 from workflows.services.claims import Also, Claim, nothing
 from workflows.services.run_view import RunView
 
@@ -90,6 +91,18 @@ class Overtaken(Exception):
 
 
 Result = Done | Park | Hold | Fail | Again | Cancel | Decide
+LONGEST_MESSAGE = 2000
+
+
+def fit_to_keep(result: Result) -> Result:
+    """The same with a message that can be kept: some quote what was given to them, such as the path
+    of a part of it, or what a type of the author's says of it."""
+    if isinstance(result, Park | Hold | Fail | Again):
+        kept = storable(result.message, LONGEST_MESSAGE)
+        return result if kept == result.message else replace(result, message=kept)
+    return result
+
+
 Handler = Callable[[Claim, RunView], Result]
 
 handlers: dict[str, Handler] = {}
