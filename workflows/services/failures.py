@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import structlog
 from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.transaction import TransactionManagementError
 from psycopg.pq import TransactionStatus
 
@@ -42,11 +43,12 @@ def call(
     Raises:
         OperationalError, InterfaceError: the database went away meanwhile.
     """
-    was_open = in_transaction()
+    own = connections[DEFAULT_DB_ALIAS]  # looked up once: each step comes this way
+    was_open = own.in_atomic_block
     value, problem = outcome(claim, view, function)
-    if was_open or not in_transaction():
+    if was_open or not in_transaction(own):
         return value, problem
-    undo_transaction()
+    undo_transaction(own)
     return None, problem or after_failure(claim, TransactionManagementError(LEFT_OPEN))
 
 
@@ -67,9 +69,8 @@ def outcome(
         return None, after_failure(claim, error)
 
 
-def in_transaction() -> bool:
+def in_transaction(own: BaseDatabaseWrapper) -> bool:
     """Whether what this thread writes to the database now is committed by somebody else."""
-    own = connections[DEFAULT_DB_ALIAS]
     if own.in_atomic_block:
         return True
     raw = own.connection
@@ -78,9 +79,8 @@ def in_transaction() -> bool:
     return not raw.autocommit or raw.pgconn.transaction_status != TransactionStatus.IDLE
 
 
-def undo_transaction() -> None:
+def undo_transaction(own: BaseDatabaseWrapper) -> None:
     """Give the session up, and with it whatever is open there."""
-    own = connections[DEFAULT_DB_ALIAS]
     own.in_atomic_block = False  # else Django would keep what is closed
     own.close()
 
