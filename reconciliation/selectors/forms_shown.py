@@ -123,7 +123,13 @@ def may_not_decide(hold: Hold, stands: Standing) -> str:
         return why
     if hold.queue is None:
         return f"{ONLY_OWNERS} No queue takes it: an administrator must set one up."
-    able = [owner for owner in owners_of(hold) if not bar_of(hold, owner)]
+    owners = owners_of(hold)
+    able = [owner for owner in owners if not bar_of(hold, owner)]
+    if owners and not able:
+        return (
+            f"{ONLY_OWNERS} Nor may the owners of {hold.queue.name}: it goes to somebody who may "
+            "once it is assigned."
+        )
     names = [name_of(owner) for owner in able[:NAMED_OWNERS]]
     who = f": {', '.join(names)}" if names else ""
     return f"{ONLY_OWNERS} The owners of {hold.queue.name} decide it{who}."

@@ -157,7 +157,7 @@ def bar_of_all(hold: Hold, owners: Sequence[User]) -> str:
         return ""
     names = sorted(name_of(owner) for owner in owners)
     named, more = names[:OWNERS_NAMED], len(names[OWNERS_NAMED:])
-    return f"none of its owners may decide: {listed([*named, f'{more} more'] if more else named)}"
+    return f"its owners may not decide: {listed([*named, f'{more} more'] if more else named)}"
 
 
 def named(hold: Hold, person: User, user: User | None, *, on_call: bool = False) -> Owner:

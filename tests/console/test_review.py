@@ -149,11 +149,14 @@ def test_a_queue_of_several_owners_none_of_whom_may_decide_says_so_and_names_the
     remove_perm("reconciliation.decide", person(), queue)
     shown = page_at(owner).rows[0].owner
     assert (shown.name, shown.group, shown.you) == ("payments", True, True)
-    said = "none of its owners may decide: reviewer_1, reviewer_2 and 2 more"
+    said = "its owners may not decide: reviewer_1, reviewer_2 and 2 more"
     assert shown.barred == said
     assert said in owner.get(REVIEW).content.decode()
     text = owner.get(reverse("operation", args=[hold.operation_id])).content.decode()
     assert "None of the owners of payments may decide here. Assign the case to somebody" in text
+    assert (
+        "Nor may the owners of payments: it goes to somebody who may once it is assigned." in text
+    )
 
 
 def barred_in(client: Client) -> dict[Any, tuple[str, str]]:
