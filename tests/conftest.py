@@ -7,6 +7,7 @@ ledger's tables refuse to be emptied.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -49,6 +50,17 @@ examples.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 examples.load_profile("any machine")
+
+# Thousands of tests are read, and none of them is waste: it is not looked for until all are there,
+# and not among them after.
+gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    gc.freeze()
+    gc.enable()
+
 
 RACES = 60  # enough that each order comes about, few enough for every day
 
