@@ -248,6 +248,7 @@ def look_up(action: BulkAction, item: BulkItem) -> str:
 SAID: dict[str, str] = {
     EvidenceKind.UNAVAILABLE: "Asked; no usable answer came. The case says why.",
     EvidenceKind.ABSENCE: "Asked; it shows no record of it, which proves nothing here.",
+    EvidenceKind.LOOKUP: "Asked; it shows a record, and the case is not settled. It says why.",
     EvidenceKind.CONFLICT: "Asked; what it shows does not fit what was meant. See the case.",
 }
 

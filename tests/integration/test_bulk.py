@@ -148,6 +148,19 @@ def test_what_a_provider_said_that_settles_nothing_is_told_of_each(
     assert says in said
 
 
+def test_a_record_that_does_not_settle_it_is_told_as_that(destination: RunningDestination) -> None:
+    """What was seen before speaks against it, so a person says which of the two is right."""
+    ready_provider("machines", destination.url)
+    destination.client.arm("apply_then_drop")
+    destination.client.arm("lookup_unavailable", times=None)
+    hold = open_hold_of(settled(started_run("replacement_worker")).operations.get())
+    Evidence.objects.create(operation=hold.operation, kind="conflict", source="look-up")
+    destination.client.disarm()
+    ((state, said),) = results(carried_out(confirmed(BulkKind.LOOK_UP, [hold], fresh(person()))))
+    assert state == "done"
+    assert "shows a record, and the case is not settled" in said
+
+
 def test_rights_are_those_of_the_moment_when_an_item_is_done(provider: Provider, lead: Any) -> None:
     holds = many_held(2, provider)
     action = confirmed(BulkKind.ASSIGN, holds, lead, to=fresh(person()))
