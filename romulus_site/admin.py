@@ -55,6 +55,10 @@ else:
 # The first is held on one tenant alone; the second is the administrators'.
 HELD_OTHERWISE = ("view_payloads", "view_auditentry")
 LAST = "This is the last active administrator: make another one first."
+MAILBOX = (
+    "Where they are told of cases, and where the link for a forgotten password goes. Empty: no "
+    "such link, and they hear of cases by channels of their own alone."
+)
 
 
 def of_all() -> QuerySet[Permission]:
@@ -106,6 +110,10 @@ class ForAdministrators(Kept):
 
 
 class PersonForm(PersonFormBase):
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.fields["email"].help_text = MAILBOX
+
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
         # Without "staff" nobody comes into the admin, whatever else they are.

@@ -66,6 +66,42 @@ DECIDES = """
 """
 
 
+# Whether a person may see a tenant, as `workflows.access.visible_tenants` says of active ones.
+SEES_TENANT = """
+    (
+        EXISTS (SELECT FROM auth_user WHERE id = {person} AND is_superuser)
+        OR EXISTS (
+            SELECT FROM auth_permission permission
+            JOIN django_content_type kind ON kind.id = permission.content_type_id
+                AND kind.app_label = 'workflows' AND kind.model = 'tenant'
+            WHERE permission.codename = 'view_tenant' AND (
+                EXISTS (
+                    SELECT FROM guardian_userobjectpermission held
+                    WHERE held.permission_id = permission.id AND held.user_id = {person}
+                        AND held.object_pk = {tenant}::text
+                )
+                OR EXISTS (
+                    SELECT FROM auth_user_user_permissions held
+                    WHERE held.permission_id = permission.id AND held.user_id = {person}
+                )
+                OR EXISTS (
+                    SELECT FROM auth_user_groups member
+                    LEFT JOIN guardian_groupobjectpermission held
+                        ON held.group_id = member.group_id
+                        AND held.permission_id = permission.id
+                        AND held.object_pk = {tenant}::text
+                    LEFT JOIN auth_group_permissions everywhere
+                        ON everywhere.group_id = member.group_id
+                        AND everywhere.permission_id = permission.id
+                    WHERE member.user_id = {person}
+                        AND (held.id IS NOT NULL OR everywhere.id IS NOT NULL)
+                )
+            )
+        )
+    )
+"""
+
+
 def open_holds_counted(counts: str) -> str:
     """The FROM of `counts` of the open holds for each queue, tenant and assignee of which a person
     may see them: rights are looked at once for each of these, not for each of thousands of holds.

@@ -11,11 +11,11 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
-from django.db.models import BooleanField, Func, Q, QuerySet
+from django.db.models import BooleanField, Func, Q, QuerySet, Value
 from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import get_users_with_perms
 
-from reconciliation.access.in_sql import DECIDES
+from reconciliation.access.in_sql import DECIDES, SEES_TENANT
 from reconciliation.access.parts import Parts
 from reconciliation.models import Hold, Provider, ReviewQueue
 from workflows.models import Tenant
@@ -128,11 +128,13 @@ def holders_on(provider: Provider, queues: Iterable[ReviewQueue]) -> list[Holder
     return sorted(found, key=lambda holder: holder.name.casefold())
 
 
-def with_deciders(queues: Any) -> frozenset[UUID]:
+def with_deciders(queues: Any, tenant: UUID | None = None) -> frozenset[UUID]:
     """Those of `queues`, IDs or a query for them, of which an owner is active and may decide its
-    holds. One query."""
+    holds: those of `tenant`, which they may see, where one is given. One query."""
     owners = marked_deciders(ReviewQueue.owners.through.objects.all(), "user", "reviewqueue")
     able = owners.filter(decides=True, reviewqueue__in=queues, user__is_active=True)
+    if tenant is not None:
+        able = able.filter(SeesTenant("user", Value(tenant)))
     return frozenset(able.values_list("reviewqueue", flat=True))
 
 
@@ -151,6 +153,16 @@ class Decides(Func):
     template = f"""(
         SELECT {DECIDES.format(person="who.person", queue="who.queue")}
         FROM (VALUES (%(expressions)s)) who (person, queue)
+    )"""  # noqa: S608 (constants)
+
+
+class SeesTenant(Func):
+    """`SEES_TENANT` of a person and a tenant."""
+
+    output_field = BooleanField()
+    template = f"""(
+        SELECT {SEES_TENANT.format(person="who.person", tenant="who.tenant")}
+        FROM (VALUES (%(expressions)s)) who (person, tenant)
     )"""  # noqa: S608 (constants)
 
 

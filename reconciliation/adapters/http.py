@@ -85,7 +85,14 @@ class HttpAdapter(OverHttp):
             for name, action in actions.items()
             for problem in self.action_problems(action)
         ]
-        return problems + self.common_problems()
+        return problems + self.credential_problems() + self.common_problems()
+
+    def credential_problems(self) -> list[str]:
+        """Settings that say how it is shown mean that there is one: every write without it would be
+        refused, and its run fail for good."""
+        if "auth" in self.connection.settings and not self.connection.credential:
+            return ["a credential: the settings say how it is shown (auth), and none is there"]
+        return []
 
     def action_problems(self, action: ActionSettings) -> list[str]:
         contract = self.contract

@@ -97,8 +97,9 @@ class ProviderForm(ProviderFormBase):
             "contract_version": "What it documents about repeats, look-ups and rejections. Without "
             "one nothing is sent; generic-keyed, generic-lookup and generic-blind are for what no "
             "other fits.",
-            "account": "Its own name of the account that is written to, such as acct_1042. Part of "
-            "the scope in which a key counts: operations in progress keep it.",
+            "account": "Its own name of the account that is written to, such as acct_1042; "
+            "where it has no accounts, a name of yours. Part of the scope in which a key counts: "
+            "operations in progress keep it.",
             "dashboard_url": "Its own page of a record, linked to from the cases, such as "
             "https://dashboard.example.com/refunds/{resource}.",
             "settings": SETTINGS,
@@ -175,7 +176,9 @@ class QueueForm(QueueFormBase):
         )
         help_texts = {
             "slug": "Its short name in commands and on the record.",
-            "tenant": "Empty takes any. Owners may see this tenant and what was sent for it.",
+            "tenant": "Empty takes any. Owners may see this tenant and what was sent for it; "
+            "where it is empty they see the cases of those tenants alone that they have a right "
+            "on.",
             "provider": "Empty takes any. Of several queues the most specific one takes a hold.",
             "action": "Empty takes any; else as the workflow names it, such as refunds.create.",
             "owners": "They decide what is held here, and may see it. Whoever is taken off loses "

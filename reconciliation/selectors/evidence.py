@@ -127,6 +127,8 @@ def conflict_text(row: Evidence) -> str:
     if fields:
         verb = "differs" if len(fields) == 1 else "differ"
         return f"A record came that is not what was intended: {listed(fields)} {verb}."
+    if not row.resource:
+        return "A record carries our ID, and has none of its own where the settings look for it."
     return "It shows more than one record for this one operation."
 
 

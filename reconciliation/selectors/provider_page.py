@@ -234,7 +234,7 @@ def runbook_of(provider: Provider, contract: Contract) -> Runbook:
             "The operation's page: what was meant, each send with its attempt ID, and what was "
             "said to it. The review queue leads there.",
             f"Sent {key} from the account {provider.account}; parameters that people see: {shown}.",
-            f"At the provider, look for our operation's ID at {contract.look_up.marker}."
+            f"At the provider, look for our operation's ID in {contract.look_up.marker}."
             if contract.look_up
             else "The provider keeps nothing of ours to look for: compare time, target and amount.",
         ),

@@ -24,8 +24,8 @@ from reconciliation import access
 from reconciliation.core.errors import CaseMoved, InvalidRequest
 from reconciliation.core.rehearsals import NAME as REHEARSALS
 from reconciliation.core.review_work import BulkKind, ItemState, needs_note, why_not_look_up
-from reconciliation.core.states import HoldState
-from reconciliation.models import BulkAction, BulkItem, Hold
+from reconciliation.core.states import EvidenceKind, HoldState
+from reconciliation.models import BulkAction, BulkItem, Evidence, Hold
 from reconciliation.services.asking import ask_for
 from reconciliation.services.assigning import assign
 from reconciliation.services.audit import actor_of, add_entry
@@ -261,7 +261,19 @@ def look_up(action: BulkAction, item: BulkItem) -> str:
     if not ask_for(operation, action.by):
         return "It was asked a moment ago, or is settled by now."
     hold.refresh_from_db(fields=["state"])
-    return "Asked; proof settled it." if hold.state != HoldState.OPEN else "Asked."
+    if hold.state != HoldState.OPEN:
+        return "Asked; proof settled it."
+    said = Evidence.objects.filter(operation=operation).order_by("-recorded_at", "-pk").first()
+    return SAID.get(said.kind if said else "", "Asked; it settles nothing.")
+
+
+# What a provider that was asked has said, where that leaves the case open.
+SAID: dict[str, str] = {
+    EvidenceKind.UNAVAILABLE: "Asked; no usable answer came. The case says why.",
+    EvidenceKind.ABSENCE: "Asked; it shows no record of it, which proves nothing here.",
+    EvidenceKind.LOOKUP: "Asked; it shows a record, and the case is not settled. It says why.",
+    EvidenceKind.CONFLICT: "Asked; what it shows does not fit what was meant. See the case.",
+}
 
 
 DOES: dict[BulkKind, Callable[[BulkAction, BulkItem], str]] = {

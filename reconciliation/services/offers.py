@@ -44,8 +44,8 @@ NOT_AS_SHOWN = (
     "as it is now: read it, then decide on it."
 )
 ASK_FIRST = (
-    "What the provider said is older than 15 minutes: ask it again first, then decide on what it "
-    "says now."
+    "The provider was not asked within the last 15 minutes: ask it again first, then decide on "
+    "what it says now."
 )
 
 

@@ -165,6 +165,8 @@ def readiness_of(
             "an evidence path: its contract has neither an answer nor a look-up as proof"
         )
     owner = "an owner: a review queue with somebody who decides its holds"
+    if tenant is not None:
+        owner += " and may see this tenant"
     return (
         Part("record", tuple(setting_problems(provider))),
         Part("evidence", tuple(evidence)),
@@ -215,11 +217,14 @@ def address_problem_of(provider: Provider, *, resolved: bool = False) -> str:
 def has_owner(
     provider: Provider, tenant: UUID | None, decided: Collection[UUID] | None = None
 ) -> bool:
-    """Whether somebody answers for its holds, of `tenant` or of any, and may decide them."""
+    """Whether somebody answers for its holds, of `tenant` or of any, and may see and decide them.
+
+    Whom nobody but an administrator would see is nobody's: a case of it would stop in silence.
+    """
     if decided is None:
         queues = ReviewQueue.objects.filter(Q(pk=provider.default_queue_id) | Q(provider=provider))
         of_tenant = Q() if tenant is None else Q(tenant=None) | Q(tenant=tenant)
-        return bool(access.with_deciders(queues.filter(of_tenant).values("pk")))
+        return bool(access.with_deciders(queues.filter(of_tenant).values("pk"), tenant))
     return any(
         queue.pk in decided
         for queue in queues_of(provider)

@@ -29,7 +29,10 @@ FIELD = "rendered_for"
 # What htmx sends along with each request of a page: whom that was rendered for (base.html).
 HEADER = "Rendered-For"
 # Never shown again, whoever has typed it.
-UNTOLD = ("csrfmiddlewaretoken", FIELD, "token", "version", "basis", "next", "code", "credential")
+UNTOLD = (
+    *("csrfmiddlewaretoken", FIELD, "token", "version", "basis", "next", "code", "credential"),
+    *("do", "holds", "hold"),  # of a plan for many: nobody has typed them
+)
 SECRET = ("password", "secret", "credential", "value")
 
 register = Library()

@@ -332,6 +332,29 @@ def test_what_is_no_passkey_lets_nobody_in_and_breaks_nothing(
     assert not Authenticator.objects.exists()
 
 
+def test_on_a_telephone_the_times_of_a_passkey_say_what_they_are(client: Client) -> None:
+    mine = signed_in()
+    data = {"name": "Key", "credential": {}, "passwordless": False}
+    Authenticator.objects.create(user=person(), type="webauthn", data=data)
+    text = mine.get(PASSKEYS).content.decode()
+    for label in ("Added", "Last used"):
+        assert f'data-l="{label}"' in text
+
+
+def test_a_passkey_that_was_removed_is_called_that_and_not_a_wrong_code(client: Client) -> None:
+    client.get(f"{PASSKEYS}login/", headers={"X-Requested-With": "XMLHttpRequest"})
+    credential = {"credential": json.dumps(NO_PASSKEY)}
+    said = client.post(f"{PASSKEYS}login/", credential, follow=True).content.decode()
+    assert "This passkey lets nobody in here" in said
+    assert "Incorrect code" not in said
+    mine = signed_in()
+    mine.post("/account/confirm/", {"password": "reviewer_1"})
+    added = mine.get(f"{PASSKEYS}add/").content.decode()
+    assert "your finger, your face or a PIN" in added
+    kept = mine.post(f"{PASSKEYS}add/", credential).content.decode()
+    assert "no passkey that can be kept here" in kept
+
+
 def test_a_session_that_was_left_open_changes_no_factor() -> None:
     client = signed_in()
     asked = client.get("/account/factors/app/")

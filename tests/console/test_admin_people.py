@@ -63,6 +63,11 @@ def test_what_an_administrator_changes_is_on_record_before_and_after(admin: Clie
     assert history["Location"] == f"/audit/?object=user%3A{ada.pk}"
 
 
+def test_the_form_of_a_person_says_what_their_address_is_for(admin: Client) -> None:
+    form = admin.get(page("auth_user", "change", person("ada").pk)).context["adminform"].form
+    assert "forgotten password" in form.fields["email"].help_text
+
+
 def test_a_password_is_set_on_record_and_never_told(admin: Client) -> None:
     ada = person("ada")
     fields = {"password1": "a-much-better-one", "password2": "a-much-better-one"}

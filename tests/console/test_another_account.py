@@ -75,6 +75,16 @@ def test_another_account_does_not_and_what_was_typed_is_shown(browser: Client, h
     assert not Decision.objects.exists()
 
 
+def test_what_a_plan_for_many_carries_was_typed_by_nobody(browser: Client, hold: Hold) -> None:
+    plan = browser.get("/review/bulk/", {"do": "look_up", "hold": str(hold.pk)})
+    fields = hidden(plan.content.decode()) | {"do": "look_up", "holds": f"{hold.pk.hex}:"}
+    sign_in(browser, "reviewer_2")
+    answer = browser.post("/review/bulk/", fields, headers=FROM_HERE)
+    assert answer.status_code == HTTPStatus.CONFLICT
+    assert hold.pk.hex not in answer.content.decode()
+    assert "What you had typed" not in answer.content.decode()
+
+
 def test_in_a_panel_the_form_stays_and_a_sentence_says_so(browser: Client, hold: Hold) -> None:
     url, fields = typed(browser, hold)
     sign_in(browser, "reviewer_2")

@@ -184,6 +184,17 @@ def test_no_secret_is_on_any_page(client: Client, held: Operation) -> None:
         assert bytes(held.request_sealed).decode() not in text, url
 
 
+def test_a_record_without_an_id_of_its_own_is_not_called_more_than_one(
+    client: Client, held: Operation
+) -> None:
+    """Settings that look for the ID in the wrong place: that is what is to be mended."""
+    client.force_login(person())
+    Evidence.objects.create(operation=held, kind="conflict", source="look-up")
+    said = " ".join(card.text for card in page_at(client, held).evidence)
+    assert "has none of its own where the settings look for it" in said
+    assert "more than one record" not in said
+
+
 def test_markup_in_what_providers_and_people_wrote_is_shown_as_text(
     client: Client, held: Operation
 ) -> None:

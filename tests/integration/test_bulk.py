@@ -204,6 +204,42 @@ def test_many_are_looked_up_and_proof_settles_them(destination: RunningDestinati
     assert not found.decisions.exists()
 
 
+@pytest.mark.parametrize(
+    ("breaks", "says"),
+    [
+        ("lookup_unavailable", "no usable answer came"),
+        ("lookup_lag", "it shows no record of it"),
+    ],
+)
+def test_what_a_provider_said_that_settles_nothing_is_told_of_each(
+    destination: RunningDestination, breaks: str, says: str
+) -> None:
+    """ "Asked" alone sends whoever asked about fifty of them through fifty pages."""
+    ready_provider("machines", destination.url)
+    destination.client.arm("apply_then_drop")
+    destination.client.arm("lookup_unavailable", times=None)
+    run = settled(started_run("replacement_worker"))
+    hold = open_hold_of(run.operations.get())
+    destination.client.disarm()
+    destination.client.arm(breaks, times=None)
+    ((state, said),) = results(carried_out(confirmed(BulkKind.LOOK_UP, [hold], fresh(person()))))
+    assert state == "done"
+    assert says in said
+
+
+def test_a_record_that_does_not_settle_it_is_told_as_that(destination: RunningDestination) -> None:
+    """What was seen before speaks against it, so a person says which of the two is right."""
+    ready_provider("machines", destination.url)
+    destination.client.arm("apply_then_drop")
+    destination.client.arm("lookup_unavailable", times=None)
+    hold = open_hold_of(settled(started_run("replacement_worker")).operations.get())
+    Evidence.objects.create(operation=hold.operation, kind="conflict", source="look-up")
+    destination.client.disarm()
+    ((state, said),) = results(carried_out(confirmed(BulkKind.LOOK_UP, [hold], fresh(person()))))
+    assert state == "done"
+    assert "shows a record, and the case is not settled" in said
+
+
 def test_rights_are_those_of_the_moment_when_an_item_is_done(provider: Provider, lead: Any) -> None:
     holds = many_held(2, provider)
     action = confirmed(BulkKind.ASSIGN, holds, lead, to=fresh(person()))

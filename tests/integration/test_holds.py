@@ -14,7 +14,15 @@ from guardian.shortcuts import assign_perm
 from reconciliation import access
 from reconciliation.core.facts import HOLD_SENTENCES, HoldReason
 from reconciliation.core.states import DecisionKind
-from reconciliation.models import AuditEntry, Hold, Operation, Provider, ReviewQueue
+from reconciliation.models import (
+    AuditEntry,
+    Hold,
+    Operation,
+    Provider,
+    ReviewQueue,
+    Transmission,
+)
+from reconciliation.sealing import seal
 from reconciliation.services.decisions import Answer, record_decision
 from reconciliation.services.holds import DUE_WITHOUT_QUEUE, open_hold, queue_for
 from reconciliation.services.providers import missing_of
@@ -37,6 +45,7 @@ from tests.factories import (
 )
 from workflows.models import Run, Tenant
 from workflows.services.clock import database_now
+from workflows.services.runs import start
 
 pytestmark = pytest.mark.django_db
 
@@ -316,6 +325,43 @@ def test_an_owner_who_may_not_decide_is_no_owner() -> None:
     assert provider.default_queue is not None
     provider.default_queue.owners.set([person("viewer_1")])
     assert any("an owner" in lack for lack in missing_of(provider))
+
+
+@pytest.mark.parametrize("how", ["on it", "by a group", "on all", "on all, by a group"])
+def test_an_owner_who_may_not_see_the_tenant_is_none_of_its_writes(how: str) -> None:
+    """What they could not see would stop in silence, with a queue that says it is theirs."""
+    provider = ready_provider("desk")
+    southbay = Tenant.objects.create(slug="southbay", name="Southbay")
+    assert missing_of(provider, tenant().pk) == ()
+    (lack,) = missing_of(provider, southbay.pk)
+    assert lack.startswith("an owner:")
+    assert "may see this tenant" in lack
+
+    group = Group.objects.create(name="Owners")
+    person().groups.add(group)
+    whom = group if "group" in how else person()
+    assign_perm("workflows.view_tenant", whom, southbay if "all" not in how else None)
+    assert missing_of(provider, southbay.pk) == ()
+
+
+def test_a_write_for_a_tenant_that_no_owner_may_see_is_held_and_not_sent() -> None:
+    ready_provider("desk")
+    southbay = Tenant.objects.create(slug="southbay", name="Southbay")
+    ticket = {"number": "T-17", "subject": "A refund", "body": "Where is it?"}
+    run = advanced(start("ticket_triage", ticket, tenant=southbay))
+    hold = Hold.objects.get()
+    assert (run.state, hold.reason) == ("held", HoldReason.NOT_READY)
+    assert "may see this tenant" in hold.message
+    assert not Transmission.objects.exists()
+
+
+def test_settings_that_say_how_a_credential_is_shown_need_one() -> None:
+    auth = {"scheme": "header", "header": "X-Api-Key"}
+    provider = ready_provider("desk")
+    provider.settings = provider.settings | {"auth": auth}
+    assert any("a credential: the settings say" in lack for lack in missing_of(provider))
+    provider.credential_sealed = seal(b"secret")
+    assert missing_of(provider) == ()
 
 
 def test_a_provider_whose_only_owner_has_left_is_not_ready() -> None:

@@ -28,8 +28,8 @@ class TenantForm(TenantFormBase):
         fields = ("name", "slug")
         help_texts = {
             "name": "As people call it: a company, a shop, a department.",
-            "slug": "Its short name, as whoever starts runs for it gives it (--tenant): small "
-            "letters, digits and hyphens.",
+            "slug": "Its short name, as whoever starts runs for it gives it (--tenant): "
+            "letters, digits, underscores and hyphens.",
         }
 
 

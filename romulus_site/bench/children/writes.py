@@ -17,7 +17,7 @@ from romulus_site.bench.children.engine import flush, started
 from romulus_site.bench.children.walking import Order, serve, taken
 from romulus_site.bench.flows import BENCH, many_writes, one_write, warm_up_writes
 from workflows.core.states import RunState
-from workflows.models import Run
+from workflows.models import Run, Tenant
 from workflows.services.executor import advance
 from workflows.services.ownership import Keeper
 
@@ -63,7 +63,8 @@ def set_up_provider() -> None:
     """The provider, with an owner, as a person would set it up."""
     if Provider.objects.filter(slug=BENCH).exists():
         return
-    queue = ReviewQueue.objects.create(slug=BENCH, name="Bench")
+    tenant, _ = Tenant.objects.get_or_create(slug=BENCH, defaults={"name": "Bench"})
+    queue = ReviewQueue.objects.create(slug=BENCH, name="Bench", tenant=tenant)
     make_owner(User.objects.create(username=BENCH), queue)
     Provider.objects.create(
         slug=BENCH,
