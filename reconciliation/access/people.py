@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 from django.db.models import BooleanField, Func, Q, QuerySet, Value
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
+SEE = "view_reviewqueue"
+
+
 def deciders_of(hold: Hold) -> QuerySet[User]:
     """The people who may see a hold and decide it, by name: whom it may be assigned to."""
     return people_of(hold, "decide")
@@ -31,7 +35,7 @@ def deciders_of(hold: Hold) -> QuerySet[User]:
 
 def viewers_of(hold: Hold) -> QuerySet[User]:
     """The people who may see a hold, by name: who may be asked about it."""
-    return people_of(hold, "view_reviewqueue")
+    return people_of(hold, SEE)
 
 
 def people_of(hold: Hold, right: str) -> QuerySet[User]:
@@ -41,9 +45,9 @@ def people_of(hold: Hold, right: str) -> QuerySet[User]:
     if hold.queue is not None:
         tenant = hold.run.tenant if hold.run is not None else hold.held_event.tenant
         fits |= (
-            Q(pk__in=holders(hold.queue, right))
-            & Q(pk__in=holders(hold.queue, "view_reviewqueue"))
-            & Q(pk__in=holders(tenant, "view_tenant"))
+            Q(pk__in=seers(hold.queue, SEE))
+            & Q(pk__in=seers(tenant, "view_tenant"))
+            & (Q() if right == SEE else Q(pk__in=holders(hold.queue, right)))
         )
     return users.filter(fits).order_by("first_name", "last_name", "username", "pk")
 
@@ -75,6 +79,16 @@ def deciders_in(queues: Iterable[UUID]) -> QuerySet[User]:
 def holders(subject: ReviewQueue | Tenant, right: str) -> Any:
     """The IDs of those who have `right` on it, by themselves or by a group, as a subquery."""
     people: Any = get_users_with_perms(subject, only_with_perms_in=[right], with_group_users=True)
+    return people.values("pk")
+
+
+def seers(subject: ReviewQueue | Tenant, right: str) -> Any:
+    """The IDs of those who may see it, as a subquery: a right on all of a kind shows each of them,
+    and lets nobody act on one."""
+    kind = ContentType.objects.get_for_model(subject)
+    on_all = Permission.objects.filter(content_type=kind, codename=right)
+    fits = Q(user_permissions__in=on_all) | Q(groups__permissions__in=on_all)
+    people = get_user_model().objects.filter(Q(pk__in=holders(subject, right)) | fits)
     return people.values("pk")
 
 

@@ -9,10 +9,12 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group, Permission
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from guardian.shortcuts import assign_perm
 
+from reconciliation.access import deciders_of
 from reconciliation.core.errors import CaseMoved, InvalidRequest
 from reconciliation.models import AuditEntry, CaseNote, Hold, Notification, Provider, Reminder
 from reconciliation.selectors.letters import is_worth_telling
@@ -169,6 +171,24 @@ def test_nobody_gets_a_case_who_may_not_see_and_decide_it(
         assign(hold.pk, whom(hold), lead, seen=None)
     assert refused.value.field == "to"
     assert assignee_of(hold) is None
+
+
+@pytest.mark.parametrize("as_group", [False, True], ids=["by oneself", "by a group"])
+def test_who_may_see_all_tenants_and_decide_in_the_queue_gets_a_case(
+    hold: Hold, lead: Any, as_group: bool
+) -> None:
+    user = person("everywhere_1")
+    assign_perm("reconciliation.decide", user, hold.queue)
+    see = Permission.objects.filter(codename__in=("view_tenant", "view_reviewqueue"))
+    if as_group:
+        group = Group.objects.create(name="All tenants")
+        group.permissions.set(see)
+        user.groups.add(group)
+    else:
+        user.user_permissions.set(see)
+    assert list(deciders_of(hold).filter(pk=user.pk)) == [user]
+    assert assign(hold.pk, fresh(user), lead, seen=None)
+    assert assignee_of(hold) == user
 
 
 def test_a_case_that_was_settled_is_nobodys_to_take(hold: Hold, owner: Any, lead: Any) -> None:
