@@ -96,7 +96,7 @@ OF_CLERK = {
 # contract that was broken is reviewed; no event is missed, so that it has to be matched again, and
 # nobody does anything to one by hand; none is old enough to be purged; nobody asks whether the
 # record is whole, assigns or snoozes cases; people have no channels by which they would be told;
-# and none of their writes is proposed to anybody.
+# none of their writes is proposed to anybody, and no decision takes two.
 ELSEWHERE = frozenset(
     {
         "before_migration",
@@ -143,6 +143,10 @@ ELSEWHERE = frozenset(
         "after_bulk",
         "before_bulk_item",
         "after_bulk_item",
+        "before_bulk_end",
+        "after_bulk_end",
+        "before_void",
+        "after_void",
         "before_digest",
         "after_digest",
         "before_composed",
