@@ -2,7 +2,8 @@
 
 A browser keeps them for ever, since another content has another name; a first visit loads a quarter
 of their size. A sheet that imports others is gathered with them in it: nothing is shown before all
-have come, and on a phone each question takes longer than the answer.
+have come, and on a phone each question takes longer than the answer. What is imported is ours, and
+comes without its comments and indentation: a fifth of what a phone waits for.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ GATHER = ("manage.py", "collectstatic", "--no-input", "--verbosity=0")
 
 # Of a sheet beside it; what is imported into a layer stays a file of its own.
 IMPORT = re.compile(r'@import url\("([\w-]+\.css)"\);')
+FOR_READERS = re.compile(r"/\*.*?\*/|(?<=\n)\s+", re.DOTALL)
 
 
 class NotGathered(Exception):
@@ -93,4 +95,7 @@ class WholeSheets:
         with self._storage.open(path) as file:
             text = file.read().decode()
         folder = path.rpartition("/")[0]
-        return IMPORT.sub(lambda found: self._text(f"{folder}/{found[1]}".lstrip("/")), text)
+        return IMPORT.sub(lambda found: self._part(f"{folder}/{found[1]}".lstrip("/")), text)
+
+    def _part(self, path: str) -> str:
+        return FOR_READERS.sub("", self._text(path))

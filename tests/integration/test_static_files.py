@@ -9,7 +9,7 @@ from django.conf import settings as of_project
 from django.core.management import call_command
 from pytest_django import Settings
 
-from romulus_site.static_files import IMPORT
+from romulus_site.static_files import FOR_READERS, IMPORT
 
 CSS = Path(of_project.BASE_DIR) / "static" / "css"
 
@@ -35,8 +35,22 @@ def test_a_sheet_is_gathered_with_those_that_it_imports(gathered: Path, sheet: s
     whole = named_by_content(gathered, sheet).read_text()
     assert len(parts) > 1
     assert "@import" not in whole
-    places = [whole.index((CSS / part).read_text().strip()) for part in parts]
+    places = [whole.index(FOR_READERS.sub("", (CSS / part).read_text()).strip()) for part in parts]
     assert places == sorted(places)
+
+
+def test_what_is_imported_comes_without_what_is_for_its_readers(gathered: Path) -> None:
+    whole = named_by_content(gathered, "console").read_text()
+    first, _, rest = whole.partition("*/")  # what the sheet itself says
+    assert first.startswith("/* What every page needs")
+    assert "/*" not in rest
+    assert "\n " not in rest
+
+
+def test_what_is_for_readers_ends_where_it_ends() -> None:
+    sheet = "/* a */\n@layer x {\n  a { b: c; } /* d */ e > f { g: h\n    i; }\n\n  j { k: l }\n}\n"
+    plain = "\n@layer x {\na { b: c; }  e > f { g: h\ni; }\nj { k: l }\n}\n"
+    assert FOR_READERS.sub("", sheet) == plain
 
 
 def test_what_is_imported_into_a_layer_stays_a_file_of_its_own(gathered: Path) -> None:
