@@ -222,6 +222,7 @@ def many_held(number: int, provider: Provider) -> list[Hold]:
         Hold(
             run=operation.run,
             operation=operation,
+            provider=provider,
             queue=provider.default_queue,
             reason="unguarded",
             message="It was sent and no usable answer came.",

@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from reconciliation.core.facts import CONFLICT_LATER
 from reconciliation.core.states import HoldState
 from reconciliation.models.operation import Operation
+from reconciliation.models.provider import Provider
 from reconciliation.models.queue import ReviewQueue
 from workflows.models import Event, Run, Tenant
 from workflows.models.ids import new_id
@@ -58,7 +59,11 @@ class Hold(models.Model):
     closed_at = models.DateTimeField(null=True)
     # Until then it is in nobody's default lists; when it is due is not moved by that.
     snoozed_until = models.DateTimeField(null=True)
-    # Of its operation, where they do not change while it is held: what the queue is sorted by.
+    # Of its operation, where they do not change while it is held: what the queue is sorted by, and
+    # on whose key the window rests.
+    provider = models.ForeignKey(
+        Provider, on_delete=models.PROTECT, null=True, related_name="+", db_index=False
+    )
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     window_ends_at = models.DateTimeField(null=True)
     # When the sweep looks next whether somebody is to be told that it waits, and whether what is

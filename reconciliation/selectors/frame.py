@@ -46,12 +46,9 @@ VIEWS_SHOWN = {
 # --- what is asked ----------------------------------------------------------------------------
 
 CLOSES = f"statement_timestamp() + interval '{CLOSING.total_seconds():.0f} s'"
-# As `services.providers.key_is_trusted`.
-TRUSTED = """(
-    SELECT provider.replay_trust <> '' AND provider.contradicted_at IS NULL
-    FROM reconciliation_operation operation
-    JOIN reconciliation_provider provider ON provider.id = operation.provider_id
-    WHERE operation.id = reconciliation_hold.operation_id
+# As `services.providers.whose_key_is_trusted`.
+TRUSTED = """provider_id IN (
+    SELECT id FROM reconciliation_provider WHERE replay_trust <> '' AND contradicted_at IS NULL
 )"""
 OPEN_HOLDS = access.open_holds_counted(f"""
     count(*) AS held,

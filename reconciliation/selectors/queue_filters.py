@@ -23,7 +23,7 @@ from reconciliation.core.queue_views import (
 from reconciliation.core.review_work import NoteKind
 from reconciliation.models import CaseNote, Reminder
 from reconciliation.pages import CLOSING
-from reconciliation.services.providers import key_is_trusted
+from reconciliation.services.providers import whose_key_is_trusted
 
 
 def condition(looked: Looked, user: User, now: datetime) -> Q:
@@ -95,7 +95,7 @@ def reminded(user: User, now: datetime) -> Exists:
 def closing(now: datetime) -> Q:
     """Where the key is not relied on, no protection ends."""
     soon = Q(window_ends_at__gt=now, window_ends_at__lte=now + CLOSING)
-    return soon & Q(key_is_trusted())  # asked last, of the few that close
+    return soon & Q(provider__in=whose_key_is_trusted())
 
 
 VIEWS: dict[View, Callable[[User, datetime], Q]] = {

@@ -101,6 +101,7 @@ def open_hold(
         reason=reason,
         message=storable(message, 1000),
         due_at=due_in(queue),
+        provider_id=operation.provider_id if operation else None,
         amount=operation.amount if operation else None,
         window_ends_at=operation.replay_not_after if operation else None,
     )

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
-from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Subquery
+from django.db.models import Q, QuerySet
 
 from reconciliation import access
 from reconciliation.adapters.base import Adapter, Connection
@@ -127,13 +127,9 @@ def guarded_until(operation: Operation) -> datetime | None:
     return operation.replay_not_after if is_key_trusted(operation.provider) else None
 
 
-def key_is_trusted() -> Subquery:
-    """`is_key_trusted` of the operation of each hold that is asked for. A value, and no `EXISTS`:
-    for that the database may read all operations, where it is asked of a few holds."""
-    trusted = ~Q(provider__replay_trust="") & Q(provider__contradicted_at=None)
-    said = ExpressionWrapper(trusted, output_field=BooleanField())
-    of_hold = Operation.objects.filter(pk=OuterRef("operation"))
-    return Subquery(of_hold.values(said=said), output_field=BooleanField())
+def whose_key_is_trusted() -> QuerySet[Provider]:
+    """Those of which `is_key_trusted`."""
+    return Provider.objects.exclude(replay_trust="").filter(contradicted_at=None)
 
 
 # --- what it lacks ------------------------------------------------------------------------------

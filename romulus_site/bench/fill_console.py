@@ -119,16 +119,20 @@ EVIDENCE_COLUMNS = {
     "recorded_at": MOMENT.format(ms="20000 + t.i"),
     "source": "'look-up'",
 }
+DUE = "now() + (s.n - %(number)s) * interval '1 minute' + interval '1 day'"
 HOLD_COLUMNS = {
     "id": HOLD,
     "run": RUN,
     "tenant": PICKED.format(kind="tenants"),
     "operation": OPERATION.format(k=OPERATIONS_PER_RUN),
     "queue": PICKED.format(kind="queues"),
+    "provider": PICKED.format(kind="providers"),
+    "amount": "mod(s.n, 900)",
+    "window_ends_at": DUE,
     "reason": REASON,
     "message": MESSAGE,
     "opened_at": MOMENT.format(ms=30_000),
-    "due_at": f"now() + (s.n - %(number)s) * interval '1 minute' + interval '1 day'",  # noqa: F541
+    "due_at": DUE,
     "state": f"CASE WHEN {IS_HELD} THEN '{HoldState.OPEN}' ELSE '{HoldState.DECIDED}' END",
     "closed_at": f"CASE WHEN NOT {IS_HELD} THEN {MOMENT.format(ms=45_000)} END",
 }
