@@ -34,7 +34,11 @@ RUNS, PEOPLE, GROUPS = 5000, 50, 10
 BATCH = 200
 VIEW, PAYLOADS = "workflows.view_tenant", "workflows.view_payloads"
 NOBODY = UUID("01900000-0000-7000-8000-000000000000")
-VARIES = re.compile(r'data-now="[^"]*"|since=[^"]*|name="csrfmiddlewaretoken" value="[^"]*"')
+VARIES = re.compile(
+    r'data-now="[^"]*"|<span class="clock" data-clock>.*?</span>|since=[^"]*'
+    r'|name="csrfmiddlewaretoken" value="[^"]*"',
+    re.DOTALL,
+)
 LISTS = ("runs", "review", "events", "start", "audit", "search")
 
 
